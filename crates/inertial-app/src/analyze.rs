@@ -1,4 +1,4 @@
-//! Identifiability: which parameters can any experiment reveal, and in which combinations?
+//! Identifiability analysis: parameters that some experiment can determine, and their combinations.
 
 use inertial::identifiability::{
     Analysis, AnalyzeOptions, Comparison, Measured, Method, Regime, TotalMomentum, analyze, compare,
@@ -13,33 +13,33 @@ use crate::{Context, Located, Model, Result, bail, choice, ensure_option};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// What the sensors give; by default joint torques, with a floating base both.
+    /// Measured quantities; joint torques by default, with a floating base also the base wrench.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
     /// Free flight: no external force acts on the floating base.
     pub ballistic: bool,
-    /// Momentum of a free-flying robot with its wheels, where momentum is measured: zero, angular (known) or any (known); by
-    /// default zero where the model has wheels, else any.
+    /// Total momentum of a free-flying robot including its wheels, if momentum is measured: zero, angular (known) or
+    /// any (known). By default zero if the model has wheels, otherwise any.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<TotalMomentum>>")]
     pub total_momentum: Option<TotalMomentum>,
-    /// Joints that have a torque sensor; all where absent.
+    /// Joints that have a torque sensor; all if absent.
     pub joints: Option<Vec<String>>,
-    /// Only experiments at rest: what gravity alone reveals.
+    /// Whether only static experiments are considered, in which gravity alone excites the parameters.
     #[serde(rename = "static")]
     pub at_rest: bool,
-    /// Only the kinetic energy: gravity is left out.
+    /// Whether only the kinetic energy is considered, without gravity.
     pub kinetic: bool,
     /// Method that finds the rank.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Method>")]
     pub method: Method,
-    /// Geometry so near to special positions counts as special (radians; lengths relative to the robot).
+    /// Tolerance within which geometry is treated as special (rad; lengths relative to the size of the robot).
     pub snap: f64,
     /// Parameters to prefer as base parameters, in this order.
     pub choose: Vec<String>,
-    /// Another set-up to compare with: `floating`, `fixed`, or the name of a model.
+    /// Other setup to compare with: `floating`, `fixed`, or the name of a model.
     pub compare: Option<String>,
     /// Seed of the random configurations.
     pub seed: u64,
@@ -88,21 +88,21 @@ impl Options {
     }
 }
 
-/// What any experiment can reveal.
+/// Result of an identifiability analysis.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
-    /// The analysis.
+    /// Analysis of the model.
     #[serde(flatten)]
     pub analysis: Analysis,
-    /// Name of the set-up that it was compared with.
+    /// Name of the setup that the model was compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_with: Option<String>,
-    /// What this set-up cannot see that the other can.
+    /// Parameters that the other setup determines and this one does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
 }
 
-/// Analyses a model, with the rotors that [`Model::with_missing_rotors`] adds.
+/// Analyses a model, including the rotors that [`Model::with_missing_rotors`] adds.
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     let model = &*model.with_missing_rotors()?;
     let wanted = options.for_library(&model.mechanism)?;
@@ -115,14 +115,14 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         return Ok(Outcome { analysis, compared_with: None, comparison: None });
     };
     let (label, other) = set_up(other, model, context)?;
-    // Names to prefer belong to this model.
+    // The names to prefer belong to this model only.
     let wanted = AnalyzeOptions { choose: Vec::new(), ..wanted };
     let found = analyze(&other, &wanted).at(&label)?;
     let comparison = compare((&model.mechanism, &analysis), (&other, &found), options.seed)?;
     Ok(Outcome { analysis, compared_with: Some(label), comparison: Some(comparison) })
 }
 
-/// Momentum that is assumed of a robot with or without wheels.
+/// Returns the total momentum assumed by default: zero for a robot with wheels, otherwise any.
 fn usual_momentum(mechanism: &Mechanism) -> TotalMomentum {
     if mechanism.wheels().is_empty() { TotalMomentum::Any } else { TotalMomentum::Zero }
 }
@@ -130,7 +130,7 @@ fn usual_momentum(mechanism: &Mechanism) -> TotalMomentum {
 const NO_WHEELS: &str = "the model has no wheels, so a known momentum (thrusters, a drift that is measured) is assumed; at zero total momentum \
                          only ratios of parameters are identifiable";
 
-/// The set-up to compare with.
+/// Builds the setup to compare with.
 fn set_up(other: &str, model: &Model, context: &Context<'_>) -> Result<(String, Mechanism)> {
     let base = match other {
         "floating" => Base::Floating,

@@ -1,4 +1,4 @@
-//! Physical consistency: can these inertial parameters belong to physical bodies?
+//! Physical consistency check: whether the inertial parameters can belong to physical bodies.
 
 use inertial::consistency::{
     self, DEFAULT_TOLERANCE, Doubt, Extent, ManifoldCoordinates, RoundingVerdict, Verdict, Violation,
@@ -22,7 +22,7 @@ pub use table::{is_table, run_table};
 pub struct Options {
     /// Whether links without inertial parameters are listed too.
     pub all: bool,
-    /// Violation that counts as rounding, relative to the largest principal moment.
+    /// Violation that is accepted as rounding error, relative to the largest principal moment.
     pub tolerance: f64,
 }
 
@@ -42,7 +42,7 @@ impl Options {
 
 const SCHEMA: &str = "inertial/check/1";
 
-/// Verdicts on one model.
+/// Result of the consistency check of one model.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Schema of the object.
@@ -54,7 +54,7 @@ pub struct Outcome {
     pub bodies: Vec<BodyVerdict>,
 }
 
-/// The verdict on one link or rotor.
+/// Consistency of one link or rotor.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BodyVerdict {
     /// Name of the link, or `JOINT.rotor`.
@@ -68,29 +68,29 @@ pub struct BodyVerdict {
     /// Mass, centre of mass, principal axes and second moments; absent without a mass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifold: Option<ManifoldCoordinates>,
-    /// What the digits of a printed table allow.
+    /// Consistency of the values within the rounding intervals of a printed table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounding: Option<RoundingVerdict>,
     /// Conditions that are violated.
     pub violations: Vec<Violation>,
-    /// The same in words, with numbers.
+    /// Violations as text, with numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Reasons to doubt a body that can exist.
+    /// Reasons to doubt a body that is physically consistent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
-    /// The same in words, with numbers.
+    /// Doubts as text, with numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubt_reasons: Vec<String>,
     /// Nearest consistent parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<UrdfInertia>,
-    /// The same as `nearest`, in the link's frame.
+    /// Nearest consistent parameters, in the frame of the link.
     #[serde(skip)]
     nearest_inertia: Option<Inertia<f64>>,
 }
 
-/// An inertia as URDF gives it: about the centre of mass, along the link's axes.
+/// Inertia in the form of a URDF: about the centre of mass, along the axes of the link.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UrdfInertia {
     /// Mass (kg).
@@ -106,13 +106,13 @@ pub struct UrdfInertia {
 pub struct Tensor {
     /// Moment about x (kg m²).
     pub ixx: f64,
-    /// Entry x, y of the tensor (kg m²): the product of inertia with its sign turned.
+    /// Entry x, y of the tensor (kg m²): the negative product of inertia.
     pub ixy: f64,
-    /// Entry x, z of the tensor (kg m²): the product of inertia with its sign turned.
+    /// Entry x, z of the tensor (kg m²): the negative product of inertia.
     pub ixz: f64,
     /// Moment about y (kg m²).
     pub iyy: f64,
-    /// Entry y, z of the tensor (kg m²): the product of inertia with its sign turned.
+    /// Entry y, z of the tensor (kg m²): the negative product of inertia.
     pub iyz: f64,
     /// Moment about z (kg m²).
     pub izz: f64,
@@ -141,7 +141,7 @@ impl BodyVerdict {
         Self::with_digits(name, inertia, extent, tolerance, None)
     }
 
-    /// Judges parameters that are known to half a unit of their last digits, where these are given.
+    /// Checks parameters that are known to within the given half units of their last digits, if there are any.
     fn with_digits(
         name: &str,
         inertia: &Inertia<f64>,
@@ -157,7 +157,7 @@ impl BodyVerdict {
             violations.clear();
         }
         let nearest_inertia = if violations.is_empty() { None } else { Some(consistency::nearest(inertia)?) };
-        // Digits say too little of the thickness of a body for its density.
+        // Rounded digits determine the thickness of a body too poorly to judge its density.
         let doubted = violations.is_empty() && half_units.is_none();
         let doubts = if doubted { consistency::doubts(inertia, extent) } else { Vec::new() };
         let (doubts, doubt_reasons) = doubts.into_iter().unzip();
@@ -179,7 +179,7 @@ impl BodyVerdict {
     }
 }
 
-/// Judges each link of the model by itself, and each rotor.
+/// Checks each link and each rotor of the model separately.
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     judged(model, options, &Extents::new(model, context)?)
 }
@@ -192,7 +192,7 @@ fn judged(model: &Model, options: &Options, extents: &Extents) -> Result<Outcome
         .iter()
         .filter(|l| !model.builder.massless.contains(&l.name))
         .map(|l| (l.name.clone(), l.inertia, extents.of(&model.mechanism, l)));
-    // A rotor of zeros is one that the model gives no inertia.
+    // Zero inertia marks a rotor whose inertia the model does not give.
     let rotors = model.builder.rotors.iter().map(|r| Some(r.inertia).filter(|i| *i != Inertia::zero()));
     let rotors = model.builder.rotor_names().into_iter().zip(rotors).map(|(name, i)| (name, i, None));
     let bodies = links
@@ -208,12 +208,12 @@ fn judged(model: &Model, options: &Options, extents: &Extents) -> Result<Outcome
 }
 
 impl Outcome {
-    /// Writes the model with the nearest consistent parameters where its own are inconsistent.
+    /// Returns the text of the model with inconsistent parameters replaced by the nearest consistent ones.
     pub fn corrected(&self, model: &Model, options: &Options) -> Result<String> {
         let nearest: Vec<_> =
             self.bodies.iter().filter_map(|b| Some((b.name.as_str(), b.nearest_inertia?))).collect();
         let text = write::replace_inertias(&model.target().text, &nearest).at(&model.label)?;
-        // What is written is what was promised: read it again before it replaces anything.
+        // The new text is parsed and checked again before it replaces a file.
         let again = model.target().with_text(text.clone())?;
         let outcome = judged(&again, &Options { all: true, ..options.clone() }, &Extents::default())?;
         ensure!(
@@ -225,7 +225,7 @@ impl Outcome {
     }
 }
 
-/// Verdicts on several models.
+/// Results of the consistency checks of several models.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Several<'o> {
     /// Schema of the object.
@@ -233,7 +233,7 @@ pub struct Several<'o> {
     schema: &'static str,
     /// Whether all bodies are consistent.
     consistent: bool,
-    /// Models with their verdicts, where there are several.
+    /// Models with their results, if there are several.
     files: Vec<OfFile<'o>>,
 }
 
@@ -242,9 +242,9 @@ pub struct Several<'o> {
 struct OfFile<'o> {
     /// Name of the model.
     file: &'o str,
-    /// Whether all its bodies are consistent.
+    /// Whether all bodies of the model are consistent.
     consistent: bool,
-    /// Its links and rotors.
+    /// Links and rotors of the model.
     bodies: &'o [BodyVerdict],
 }
 

@@ -1,4 +1,4 @@
-//! Options that are one of a few words: the same words in files, on the command line and in Python.
+//! Options with a few named values: the same words in files, on the command line and in Python.
 
 use inertial::dynamics::Arithmetic;
 use inertial::estimation::momentum_identification::RateRule;
@@ -10,17 +10,17 @@ use inertial::simulation::PoseRule;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize as _, Deserializer, Serializer};
 
-/// Value that has a word.
+/// Option value that is written as a word.
 pub trait Choice: Copy + PartialEq + Send + Sync + 'static {
-    /// All values with their words and what they mean; the meaning is empty where the word says it.
+    /// All values with their words and meanings; the meaning is empty if the word is self-explanatory.
     const ALL: &'static [(Self, &'static str, &'static str)];
 
-    /// Word of this value.
+    /// Returns the word of this value.
     fn word(self) -> &'static str {
         Self::ALL.iter().find(|(value, ..)| *value == self).map_or("", |(_, word, _)| word)
     }
 
-    /// Value of a word.
+    /// Returns the value of a word.
     fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, own, _)| *own == word).map(|(value, ..)| *value)
     }
@@ -38,30 +38,30 @@ macro_rules! choice {
 /// Friction of the joints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Friction {
-    /// Viscous, Coulomb and Stribeck friction of those joints where the data call for it.
+    /// Viscous, Coulomb and Stribeck friction for the joints whose data require it.
     #[default]
     Auto,
-    /// No friction.
+    /// Joints without friction.
     None,
     /// Proportional to the speed.
     Viscous,
     /// Constant, against the motion.
     Coulomb,
-    /// Both.
+    /// Viscous and Coulomb friction.
     Both,
-    /// Viscous, and a Coulomb friction for each direction.
+    /// Viscous friction, and a separate Coulomb friction for each direction.
     Asymmetric,
-    /// Coulomb, viscous, and more at low speed.
+    /// Coulomb and viscous friction, with higher friction at low speed.
     Stribeck,
 }
 
 impl Friction {
-    /// Whether it has a viscous term.
+    /// Returns whether it has a viscous term.
     pub fn is_viscous(self) -> bool {
         matches!(self, Self::Viscous | Self::Both | Self::Asymmetric | Self::Stribeck)
     }
 
-    /// Whether it has one Coulomb term for both directions.
+    /// Returns whether it has one Coulomb term for both directions.
     pub fn is_coulomb(self) -> bool {
         matches!(self, Self::Coulomb | Self::Both | Self::Stribeck)
     }
@@ -70,12 +70,12 @@ impl Friction {
 /// Constant offsets of the joints' torques.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Offset {
-    /// Of those joints where the data call for it.
+    /// Offsets for the joints whose data require them.
     #[default]
     Auto,
-    /// Of all joints.
+    /// Offsets for all joints.
     Yes,
-    /// None.
+    /// Joints without offsets.
     No,
 }
 
@@ -88,9 +88,9 @@ pub enum Estimator {
     Wls,
     /// Weighted least squares with less weight on outliers.
     Irls,
-    /// Weighted least squares over physically consistent bodies, with a prior.
+    /// Weighted least squares constrained to physically consistent bodies, with a prior.
     Consistent,
-    /// Least squares less the bias of noise in the regressor, from momentum.
+    /// Least squares corrected for the bias of noise in the regressor, from momentum.
     Bcls,
     /// Maximum likelihood with noise in the regressor, from momentum.
     Eiv,
@@ -102,33 +102,33 @@ pub enum Solver {
     /// Barrier method over linear matrix inequalities.
     #[default]
     Barrier,
-    /// Newton's method in mass, centre of mass, principal axes and moments.
+    /// Newton's method in mass, centre of mass, principal axes and second moments.
     Manifold,
     /// Newton's method in the logarithms of a triangular factor.
     LogCholesky,
 }
 
-/// Search for drives that turn with two neighbouring joints.
+/// Search for drives that are coupled to two neighbouring joints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Coupling {
-    /// Looked for in the data.
+    /// Couplings searched for in the data.
     #[default]
     Auto,
-    /// Only those that the joint model gives.
+    /// Couplings of the joint model only.
     None,
 }
 
-/// What values are exported for.
+/// Format that values are exported to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Target {
     /// Inverse dynamics and regressor as C99.
     #[default]
     C,
-    /// Load of a controller of Universal Robots.
+    /// Load of a Universal Robots controller.
     Ur,
-    /// Load of a Franka robot, by its library.
+    /// Load of a Franka robot, set with libfranka.
     Franka,
-    /// Load of a Franka robot, by its settings.
+    /// Load of a Franka robot, as a file for Desk.
     FrankaDesk,
     /// Load of a KUKA controller.
     Kuka,
@@ -145,7 +145,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether it takes one body as a load.
+    /// Returns whether it takes one body as a load.
     pub(crate) fn is_load(self) -> bool {
         matches!(self, Self::Ur | Self::Franka | Self::FrankaDesk | Self::Kuka | Self::Ros2Control)
     }
@@ -157,14 +157,14 @@ pub enum Positions {
     /// Columns of the log.
     #[default]
     Log,
-    /// First row, and rates integrated by the trapezoid rule.
+    /// First row, and rates integrated with the trapezoidal rule.
     Trapezoid,
-    /// First row, and rates integrated by Euler's rule.
+    /// First row, and rates integrated with Euler's method.
     Euler,
 }
 
 impl Positions {
-    /// Rule by which rates are integrated; none where positions are measured.
+    /// Returns the rule with which rates are integrated; `None` if positions are measured.
     pub fn rule(self) -> Option<RateRule> {
         match self {
             Self::Log => None,
@@ -182,7 +182,7 @@ pub enum FilterKind {
     Butterworth,
     /// Polynomials over a moving window.
     SavitzkyGolay,
-    /// No filter.
+    /// Filtering disabled.
     Off,
 }
 
@@ -201,7 +201,7 @@ pub enum Shape {
     Quintic,
 }
 
-/// Criterion of a design.
+/// Optimality criterion of a design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
     /// Volume of the error ellipsoid.
@@ -223,39 +223,39 @@ pub enum Goal {
     Paper,
 }
 
-/// Inertias that C code computes forces from.
+/// Inertias from which the C code computes forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inertias {
-    /// Base parameters, zeros elsewhere.
+    /// Base parameters only, zeros elsewhere.
     #[default]
     Base,
-    /// All of the model.
+    /// All inertias of the model.
     All,
 }
 
 /// Direction combinations of the cycloids of a free flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Combinations {
-    /// The first ones in binary order.
+    /// First combinations in binary order.
     #[default]
     First,
-    /// The most informative ones.
+    /// Most informative combinations.
     Best,
-    /// Those that the published algorithm keeps as printed.
+    /// Combinations that the published algorithm keeps as printed.
     Printed,
-    /// The same with the refresh that it lacks.
+    /// Combinations that the published algorithm keeps with the missing refresh added.
     Refreshed,
-    /// The same as its text counts.
+    /// Combinations that the published algorithm keeps with the count described in its text.
     Counted,
 }
 
 /// Friction and springs of a simulated robot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JointForcesOf {
-    /// As the model says.
+    /// Friction and springs of the model.
     #[default]
     Model,
-    /// None.
+    /// Joints without friction and springs.
     None,
 }
 
@@ -382,7 +382,7 @@ choice! {
     PoseRule { Exact "exact" "", Trapezoid "trapezoid" "", Euler "euler" "" }
 }
 
-/// Schema of a choice: one of its words.
+/// Schema of a choice: an enumeration of its words.
 pub struct Words<T>(std::marker::PhantomData<T>);
 
 impl<T: Choice> JsonSchema for Words<T> {
@@ -400,7 +400,7 @@ impl<T: Choice> JsonSchema for Words<T> {
     }
 }
 
-/// All words of a choice, with commas between them.
+/// Returns all words of a choice, separated by commas.
 pub fn words<T: Choice>() -> String {
     T::ALL.iter().map(|(_, word, _)| *word).collect::<Vec<_>>().join(", ")
 }
@@ -445,7 +445,7 @@ pub(crate) mod offset {
     }
 }
 
-/// The same for options that may be absent.
+/// Serialises and reads choices that may be absent.
 pub(crate) mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -480,7 +480,7 @@ pub(crate) mod optional {
     }
 }
 
-/// The same for several.
+/// Serialises and reads lists of choices.
 pub(crate) mod list {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -523,7 +523,7 @@ mod tests {
         words_are_unique::<Solver>();
         words_are_unique::<Goal>();
         words_are_unique::<Shape>();
-        // The library names what sensors give in results.
+        // The words must equal the names that the library uses in results.
         assert!(Measured::ALL.iter().all(|(value, word, _)| value.name() == *word));
         assert!(TotalMomentum::ALL.iter().all(|(value, word, _)| value.name() == *word));
     }

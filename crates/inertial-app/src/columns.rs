@@ -1,4 +1,4 @@
-//! Columns of a log: what a file holds, and what each column is taken for.
+//! Columns of a log and their interpretation.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub struct Options {
     pub log: String,
     /// Name of the input with names and units of the log's columns, in TOML.
     pub columns: Option<String>,
-    /// Topics of a ROS bag, with commas between them; by default the only one with joint states.
+    /// Topics of a ROS bag, separated by commas; by default the only one with joint states.
     pub topic: Option<String>,
 }
 
@@ -35,38 +35,38 @@ pub struct Outcome {
     pub log: String,
     /// Columns in the order of the file.
     pub columns: Vec<Column>,
-    /// Column map in TOML that says the same.
+    /// Column map in TOML that is equivalent to this interpretation.
     pub map: String,
-    /// What the model needs and the log does not have, in words; only with a model.
+    /// Description of the columns that the model requires and the log lacks; present only with a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
 }
 
-/// One column.
+/// Column of a log.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Column {
     /// Name in the file.
     pub name: String,
-    /// Name as a column of a robot's log, such as `t`, `q1` or `tau.elbow`; absent where it is not used.
+    /// Name as a column of a robot's log, such as `t`, `q1` or `tau.elbow`; absent if the column is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Unit where that is not the SI unit.
+    /// Unit, if it is not the SI unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Why it is taken so, or not taken.
+    /// Reason why the column is interpreted this way, or not used.
     pub reason: String,
-    /// First value of the file; absent where it is no number.
+    /// First value of the file; absent if it is not a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<f64>,
-    /// Least value of the first rows, in the unit of the file.
+    /// Smallest value of the first rows, in the unit of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// Greatest value of the first rows, in the unit of the file.
+    /// Largest value of the first rows, in the unit of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub greatest: Option<f64>,
 }
 
-/// Lists the columns of a log; with a model, also by the names of its joints and whether anything is missing.
+/// Lists the columns of a log; with a model, columns are also matched by the names of its joints, and missing ones are reported.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     let map = match &options.columns {
         Some(file) => Some(ColumnMap::parse(&context.inputs.text(file, TEXT_LIMIT).at(file)?, file.clone())?),
@@ -78,11 +78,11 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     let mut reader = context.inputs.log(&options.log, &source)?;
     let (names, is_named) = (reader.names().to_vec(), reader.is_named());
     let numbers: Vec<usize> = (0..names.len()).filter(|&k| reader.is_number(k)).collect();
-    // The same file once more, since the first rows are read here.
+    // Reading the first rows consumes the reader, so the file is opened again below.
     let mut first = None;
     if options.log != "-" && !numbers.is_empty() {
         reader.select(&numbers);
-        // Text further down is not a reason to list nothing.
+        // Text in later rows must not prevent the listing.
         first = reader.next_rows().ok().flatten();
         reader = context.inputs.log(&options.log, &source)?;
     }
@@ -131,7 +131,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     Ok(Outcome { schema: SCHEMA, log: options.log.clone(), columns, map, missing })
 }
 
-/// First, least and greatest value of a column.
+/// Returns the first, smallest and largest value of a column.
 fn range(rows: &LogRows, slot: usize) -> Option<[f64; 3]> {
     let mut values = rows.values[slot..].iter().step_by(rows.width).copied().filter(|x| !x.is_nan());
     let first = values.next()?;
@@ -139,7 +139,7 @@ fn range(rows: &LogRows, slot: usize) -> Option<[f64; 3]> {
     Some([first, least, greatest])
 }
 
-/// What the model needs and the columns do not give.
+/// Describes the columns that the model requires and the log lacks.
 fn missing(model: &Model, log: &str, names: &[String], advice: Option<String>) -> Option<String> {
     let options = DataOptions { torques: Need::Required, ..DataOptions::default() };
     let error = Columns::matching(&model.mechanism, log, names, &options).err()?;
@@ -148,7 +148,7 @@ fn missing(model: &Model, log: &str, names: &[String], advice: Option<String>) -
     Some(advice.map_or(text.clone(), |advice| format!("{text}; {advice}")))
 }
 
-/// A line to fill in where the log names joints that the model does not have.
+/// Returns a line for the user to complete if the log names joints that the model does not have.
 fn unknown_joints(model: &Model, targets: &[String]) -> Option<String> {
     let known = |joint: &str| model.mechanism.joints().iter().any(|j| j.name == joint);
     let positions = targets.iter().filter_map(|target| target.strip_prefix("q."));
@@ -158,7 +158,7 @@ fn unknown_joints(model: &Model, targets: &[String]) -> Option<String> {
     (!unknown.is_empty()).then_some(line)
 }
 
-/// A map to fill in for a file without a header, by the number of its columns.
+/// Returns a column map for the user to complete for a file without a header, guessed from the number of its columns.
 fn guessed_map(columns: usize, model: Option<&Model>) -> String {
     let mut out = String::from("# a guess by the number of columns: check it\n[columns]\nt = \"column_1\"\n");
     let rest = columns.saturating_sub(1);

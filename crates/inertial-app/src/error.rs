@@ -1,44 +1,44 @@
-//! Errors of the jobs.
+//! Error type of the jobs.
 
 use std::fmt;
 
-/// Reason why a job cannot be done.
+/// Error of a job.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The library refuses the model or the numbers.
+    /// Error of the library, caused by the model or the data.
     Library(inertial::Error),
-    /// A log cannot be read or used.
+    /// Log that cannot be read or used.
     Data(inertial_data::Error),
-    /// The system refuses.
+    /// Error of the operating system.
     Io(std::io::Error),
-    /// A text is not the JSON that was expected.
+    /// Text that is not valid JSON, or not of the expected form.
     Json(serde_json::Error),
-    /// An option cannot be used as it is.
+    /// Invalid option.
     Option {
         /// Name of the option, in the spelling of the command line without dashes.
         name: &'static str,
-        /// What is wrong and what is expected.
+        /// Description of the error and of the expected value.
         reason: String,
     },
-    /// An input is not what the job needs.
+    /// Input that is unsuitable for the job.
     Input(String),
-    /// An input is refused, and an option would change that.
+    /// Rejected input, with an option that would allow it.
     Hint {
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
         /// Name of the option that helps.
         option: &'static str,
-        /// What the option does.
+        /// Effect of the option.
         effect: &'static str,
     },
-    /// The caller asked to stop.
+    /// Interruption by the caller.
     Interrupted,
-    /// An error with its place: a file, a link, a time.
+    /// Error with its location: a file, a link, a time.
     At {
-        /// Where.
+        /// Location.
         place: String,
-        /// What.
+        /// Underlying error.
         source: Box<Error>,
     },
 }
@@ -52,7 +52,7 @@ impl Error {
         Self::Option { name, reason: reason.into() }
     }
 
-    /// The message, with options spelled as the caller's users know them: `--prior-weight`, `prior_weight=`.
+    /// Returns the message, with options spelled as in the interface of the caller: `--prior-weight`, `prior_weight=`.
     pub fn message(&self, spell: &dyn Fn(&str) -> String) -> String {
         match self {
             Self::Library(error) => error.to_string(),
@@ -65,7 +65,7 @@ impl Error {
             Self::Interrupted => "interrupted".into(),
             Self::At { place, source } => {
                 let text = source.message(spell);
-                // The cause may name the place itself.
+                // The message of the source may already contain the location.
                 if text.starts_with(&format!("{place}: ")) { text } else { format!("{place}: {text}") }
             }
         }
@@ -104,9 +104,9 @@ impl From<serde_json::Error> for Error {
     }
 }
 
-/// Names the place of an error.
+/// Adds a location to errors.
 pub trait Located<T> {
-    /// Adds the place where it happened.
+    /// Adds the location of an error.
     fn at(self, place: impl fmt::Display) -> Result<T>;
 }
 

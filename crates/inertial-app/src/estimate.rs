@@ -1,4 +1,4 @@
-//! Estimation: the estimator, its solver and its prior.
+//! Estimation options: the estimator, its solver and its prior.
 
 use std::time::Duration;
 
@@ -14,15 +14,16 @@ use crate::logs::TEXT_LIMIT;
 use crate::setting::{Setting, settings_or_number};
 use crate::{Context, Error, Located, Model, Result, ensure, ensure_option};
 
-/// Weight of a robot's prior that is as good as none: bodies known to 1000 %. Against what the data know to 100 % it moves the
-/// result by a hundredth of its standard error; with less, what nothing shows leaves too few digits for the data.
+/// Weight of a negligible prior for a robot, which corresponds to bodies known to 1000 %. For unknowns that the data
+/// determine to 100 % it changes the result by a hundredth of the standard error. With a smaller weight the unexcited
+/// parameters would cost the data too many digits.
 const LITTLE_PRIOR: f64 = 1e-2;
 
-/// Options that decide how the unknowns are estimated.
+/// Options of the estimation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Estimate {
-    /// Estimator; by default `consistent`, from momentum `eiv` where the noise is given, else `ols`.
+    /// Estimator; `consistent` by default, for momentum `eiv` if the noise is given, otherwise `ols`.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Estimator>>")]
     pub estimator: Option<Estimator>,
@@ -33,28 +34,28 @@ pub struct Estimate {
     /// Prior of the consistent estimator: `model`, `none`, or the name of a model. With `none`, ols, wls and irls give the parameters
     /// of least norm (the pseudo-inverse).
     pub prior: String,
-    /// Weight of the prior; 1 where absent.
+    /// Weight of the prior; 1 if absent.
     pub prior_weight: Option<f64>,
-    /// How the distance to the prior is measured.
+    /// Measure of the distance to the prior.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<PriorKind>")]
     pub prior_kind: PriorKind,
-    /// Where the mass of bodies may be: `links`, or the name of an input in TOML.
+    /// Regions that contain the mass of bodies: `links`, or the name of an input in TOML.
     pub bounds: Option<String>,
-    /// Whether unknowns that the noise covers are named; ols, wls and irls take them as zero.
+    /// Whether unknowns below the noise level are reported; ols, wls and irls set them to zero.
     pub essential: bool,
     /// Whether the result has the covariance of the base parameters.
     pub covariance: bool,
-    /// Quantities to give guaranteed intervals of: `m`, `com`, `h`, `I` (of each body) or `base` (base parameters).
+    /// Quantities with guaranteed intervals: `m`, `com`, `h`, `I` (of each body) or `base` (base parameters).
     #[serde(with = "choice::list")]
     #[schemars(with = "Vec<choice::Words<Quantity>>")]
     pub bounds_on: Vec<Quantity>,
-    /// Largest noise of a sample, after filtering: of all forces (empty name) or by joint, sensor column or the beginning of its name.
+    /// Largest noise of a sample after filtering: for all forces (empty name), or by joint, sensor column or prefix of its name.
     #[serde(deserialize_with = "settings_or_number")]
     pub noise_bound: Vec<Setting>,
     /// Whether 95 % credible intervals of the posterior of consistent bodies are sampled.
     pub posterior: bool,
-    /// Seconds that the solver of the consistent estimator may take; afterwards its best estimate so far is the result.
+    /// Time limit (s) of the solver of the consistent estimator, after which its best estimate so far is returned.
     pub time_limit: Option<f64>,
 }
 
@@ -77,25 +78,26 @@ impl Default for Estimate {
     }
 }
 
-/// Refuses weights of a prior that floating-point numbers cannot tell from none, or from no data.
+/// Checks that the weight of a prior is within the range that floating-point arithmetic can distinguish from no prior and from no data.
 pub(crate) fn check_prior_weight(weight: f64) -> Result<()> {
     ensure_option!((1e-12..=1e12).contains(&weight), "prior-weight", "expected a number from 1e-12 to 1e12");
     Ok(())
 }
 
-/// What is estimated: a whole robot, or one body.
+/// Subject of the estimation: a whole robot, or one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     Robot,
     Body,
 }
 
-/// Names of solvers as estimators, from before solvers had an option of their own.
+/// Names of solvers that are accepted as estimators, for compatibility with versions before the solver option.
 pub const SOLVERS_AS_ESTIMATORS: [(&str, Solver); 3] =
     [("lmi", Solver::Barrier), ("manifold", Solver::Manifold), ("log-cholesky", Solver::LogCholesky)];
 
 impl Estimate {
-    /// Sets estimator and solver by their words. The name of a solver is an estimator too: the consistent one, solved so.
+    /// Sets estimator and solver by name. The name of a solver is also accepted as an estimator, namely the
+    /// consistent one with this solver.
     pub fn choose(&mut self, estimator: Option<&str>, solver: Option<Solver>) -> Result<()> {
         let named = estimator
             .and_then(|word| SOLVERS_AS_ESTIMATORS.iter().find(|(own, _)| *own == word))
@@ -112,7 +114,7 @@ impl Estimate {
             (Some(word), None) => Some(Estimator::from_word(word).ok_or_else(|| {
                 Error::option("estimator", format!("'{word}': expected one of {}", words::<Estimator>()))
             })?),
-            // A solver says which estimator is meant where momentum has another default.
+            // A given solver implies the consistent estimator, also for momentum, which has another default.
             (None, None) => solver.map(|_| Estimator::Consistent),
             (_, Some(_)) => Some(Estimator::Consistent),
         };
@@ -143,7 +145,7 @@ impl Estimate {
             "posterior",
             "only the estimator consistent has a posterior of consistent bodies"
         );
-        // A `Duration` counts seconds in 64 bits.
+        // `Duration` stores seconds in 64 bits.
         ensure_option!(
             self.time_limit.is_none_or(|t| (0.0..1e9).contains(&t)),
             "time-limit",
@@ -154,12 +156,12 @@ impl Estimate {
         Ok(())
     }
 
-    /// Whether the estimator weighs every sample.
+    /// Returns whether the estimator weights each sample.
     pub(crate) fn is_robust(&self) -> bool {
         self.estimator == Some(Estimator::Irls)
     }
 
-    /// Options of the library.
+    /// Returns the options for the library.
     pub(crate) fn options(
         &self,
         model: &Model,
@@ -194,7 +196,7 @@ impl Estimate {
         };
         let (prior, weight) = match self.prior.as_str() {
             "model" => (None, 1.0),
-            // One body has ten numbers, which a sensor shows or does not; a robot has many that only the prior holds.
+            // The ten parameters of one body are either excited or not; a robot has many that only the prior determines.
             "none" => (None, if subject == Subject::Body { TRACE_OF_PRIOR } else { LITTLE_PRIOR }),
             name => {
                 let other = model.like(name, context)?.mechanism;
@@ -225,7 +227,7 @@ impl Estimate {
         })
     }
 
-    /// Names of inputs that are read.
+    /// Returns the names of the inputs that are read.
     pub fn files(&self) -> impl Iterator<Item = String> + '_ {
         let prior = Some(&self.prior).filter(|p| !matches!(p.as_str(), "model" | "none"));
         let bounds = self.bounds.as_ref().filter(|b| *b != "links");

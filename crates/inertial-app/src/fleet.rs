@@ -1,4 +1,4 @@
-//! Identification of several robots of one type together.
+//! Joint identification of several robots of one type.
 
 use inertial::estimation::{Carried, Fleet, PayloadLink, Summary, identify_fleet};
 use schemars::JsonSchema;
@@ -13,31 +13,31 @@ use crate::{Context, Model, Result};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// What the unknowns are; they must be those of the summaries.
+    /// Unknowns; they must be those of the summaries.
     pub unknowns: Unknowns,
-    /// How they are estimated.
+    /// Estimation options.
     pub estimate: Estimate,
-    /// Link on which some robots carry something of their own.
+    /// Link on which some robots carry an individual payload.
     pub payload: Option<String>,
     /// Whether the model with the common values is written.
     pub write: bool,
 }
 
-/// Parameters that robots have in common, and those of each.
+/// Common parameters of the robots, and the individual ones.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
-    /// The estimate.
+    /// Result of the estimation.
     #[serde(flatten)]
     pub result: Fleet,
-    /// Text of the model with the common values, where it was asked for.
+    /// Text of the model with the common values, if requested.
     #[serde(skip)]
     pub model: Option<String>,
-    /// Text of the [joint file](crate::model::joint_file) of that model, where its format has no place for all terms of the joints.
+    /// Text of the [joint file](crate::model::joint_file) of that model, if the model format cannot represent all joint terms.
     #[serde(skip)]
     pub joint_file: Option<String>,
 }
 
-/// Identifies robots, one summary each; `carries` says which of them carry a payload.
+/// Identifies robots from one summary each; `carries` states which of them carry a payload.
 pub fn run(
     model: &Model,
     robots: &[Summary],

@@ -1,4 +1,4 @@
-//! Identification of a free-flying robot, from its rates and the momentum that its wheels gave it.
+//! Identification of a free-flying robot from its rates and from the momentum received from its wheels.
 
 use std::ops::Range;
 
@@ -33,26 +33,26 @@ pub struct Options {
     pub logs: Vec<String>,
     /// Logs to validate with.
     pub validate: Vec<String>,
-    /// Last fraction of each log that validates instead.
+    /// Fraction at the end of each log that is held out for validation.
     pub holdout: Option<f64>,
     /// Standard deviations of measured rates and momenta, by column or group of columns.
     pub noise: Vec<Setting>,
-    /// Where positions come from.
+    /// Source of the positions.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Positions>")]
     pub positions: Positions,
-    /// How the unknowns are estimated.
+    /// Estimation options.
     pub estimate: Estimate,
-    /// How logs are prepared.
+    /// Preparation of the logs.
     pub log: LogOptions,
     /// Whether the model with the identified values is written.
     pub write: bool,
-    /// Whether the outcome has curves to draw.
+    /// Whether the outcome contains curves for plots.
     pub draw: bool,
 }
 
 impl Options {
-    /// Names of all inputs beside the model.
+    /// Returns the names of all inputs except the model.
     pub fn files(&self) -> Vec<String> {
         let logs = self.logs.iter().chain(&self.validate).cloned();
         logs.chain(self.log.files()).chain(self.estimate.files()).collect()
@@ -62,13 +62,13 @@ impl Options {
 /// Parameters of a free-flying robot.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
-    /// The estimate.
+    /// Result of the estimation.
     #[serde(flatten)]
     pub result: MomentumIdentification,
-    /// Text of the model with the identified values, where it was asked for.
+    /// Text of the model with the identified values, if requested.
     #[serde(skip)]
     pub model: Option<String>,
-    /// Measured and predicted momenta and what any experiment can reveal, where they were asked for.
+    /// Measured and predicted momenta and the identifiability analysis, if requested.
     #[serde(skip)]
     pub drawing: Option<(Curves, Analysis)>,
 }
@@ -142,7 +142,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     Ok(Outcome { result, model: text, drawing })
 }
 
-/// Validates a model with measured momenta; with `draw` also curves.
+/// Validates a model with measured momenta; with `draw` also computes curves.
 pub(crate) fn validate(
     model: &Model,
     logs: &[String],
@@ -179,7 +179,7 @@ pub(crate) fn validate(
     Ok((result, curves))
 }
 
-/// One log.
+/// Data of one log.
 struct Data {
     path: String,
     start: f64,
@@ -187,7 +187,7 @@ struct Data {
     q: Vec<f64>,
     v: Vec<f64>,
     momentum: Vec<f64>,
-    /// Which samples count.
+    /// Whether each sample is used.
     sound: Vec<bool>,
 }
 
@@ -202,7 +202,7 @@ impl Data {
             );
         }
         let options = DataOptions {
-            // Noise that was filtered is no longer white; the estimate wants it as it was.
+            // The estimators require white noise, so the data are not filtered.
             cutoff: Cutoff::Off,
             decimate: 1,
             slow: 0.0,
@@ -240,14 +240,14 @@ impl Data {
         self.sound.len()
     }
 
-    /// The sample before which a part of those that count lies.
+    /// Returns the index of the sample that splits off the given fraction of the used samples.
     fn cut(&self, part: f64) -> usize {
         let mut counting = (0..self.len()).filter(|&i| self.sound[i]);
         let before = (part * counting.clone().count() as f64).round() as usize;
         counting.nth(before).unwrap_or(self.len())
     }
 
-    /// Given and predicted momenta of some samples.
+    /// Returns the measured and predicted momenta of some samples.
     fn track(
         &self,
         estimated: &Mechanism,
@@ -279,7 +279,7 @@ impl Data {
     }
 }
 
-/// Samples of all logs that count, one after the other.
+/// Used samples of all logs, one log after the other.
 #[derive(Default)]
 struct Stack {
     q: Vec<f64>,
@@ -306,8 +306,8 @@ impl Stack {
     }
 }
 
-/// Standard deviations by column: `dq`, `dq.JOINT`, `base.v`, `base.w`, `momentum.p`, `momentum.l` or a single component; of
-/// several that fit the longest counts.
+/// Returns the standard deviations by column: `dq`, `dq.JOINT`, `base.v`, `base.w`, `momentum.p`, `momentum.l` or a
+/// single component. The longest matching name takes precedence.
 pub fn rate_noise(settings: &[Setting], mechanism: &Mechanism) -> Result<Option<RateNoise>> {
     if settings.is_empty() {
         return Ok(None);
@@ -333,7 +333,7 @@ pub fn rate_noise(settings: &[Setting], mechanism: &Mechanism) -> Result<Option<
     Ok(Some(RateNoise { rates: all, momentum: std::array::from_fn(|k| last[k]) }))
 }
 
-/// A column's name, what stands before a dot in it, or a vector without its component.
+/// Returns whether `key` is the name of a column, the part of it before a dot, or a vector without the component.
 fn fits(key: &str, name: &str) -> bool {
     name.strip_prefix(key).is_some_and(|rest| {
         rest.is_empty() || rest.starts_with('.') || (key.contains('.') && matches!(rest, "x" | "y" | "z"))

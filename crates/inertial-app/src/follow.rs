@@ -1,4 +1,4 @@
-//! Estimates while a stream of samples grows.
+//! Estimation from a stream of samples.
 
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -16,27 +16,27 @@ use crate::logs::LogOptions;
 use crate::unknowns::Unknowns;
 use crate::{Context, Error, Located, Model, Note, Result, ensure, ensure_option};
 
-/// Samples taken in at once: few, so that forgetting is smooth.
+/// Number of samples that are processed at once; small, so that forgetting is smooth.
 const BLOCK: usize = 16;
 
-/// Times (s) that options take.
+/// Valid range of times (s) in options.
 const SECONDS: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Options of estimates from a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// What the unknowns are.
+    /// Unknowns.
     pub unknowns: Unknowns,
-    /// How they are estimated.
+    /// Estimation options.
     pub estimate: Estimate,
-    /// How samples are prepared.
+    /// Preparation of the samples.
     pub log: LogOptions,
-    /// Seconds of the stream between estimates.
+    /// Interval between estimates (s of the stream).
     pub every: f64,
-    /// Seconds after which a sample has faded to 1/e; never where absent.
+    /// Time (s) after which the weight of a sample has decayed to 1/e; no decay if absent.
     pub forget: Option<f64>,
-    /// Seconds over which motion and torques are smoothed; results lag by half of it.
+    /// Length (s) of the smoothing window of motion and torques; results lag by half of it.
     pub window: f64,
 }
 
@@ -69,17 +69,17 @@ impl Options {
     }
 }
 
-/// An estimate with its time.
+/// Estimate with its time.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Time of the last sample (s).
     pub t: f64,
-    /// The estimate.
+    /// Result of the estimation.
     #[serde(flatten)]
     pub result: Identification,
 }
 
-/// Follows a CSV stream and shows an estimate at intervals of its time, and at its end.
+/// Reads a CSV stream and shows an estimate at intervals of its time, and at its end.
 pub fn run(
     model: &Model,
     stream: Box<dyn Read + Send>,
@@ -136,7 +136,7 @@ pub fn run(
     state.finish().at(name)
 }
 
-/// The filter, the samples that it has not taken in yet, and when to print.
+/// State of the recursive estimation: filter, pending samples, and time of the next estimate.
 struct State<'a, 'e, 'm> {
     own: &'a Options,
     show: &'a mut dyn FnMut(&Outcome) -> Result<()>,
@@ -187,7 +187,7 @@ impl<'a, 'e, 'm> State<'a, 'e, 'm> {
         if t >= self.due {
             self.absorb()?;
             self.estimate(false)?;
-            // Also after a long hole the next interval begins now.
+            // The next interval starts now, also after a long gap in the stream.
             self.due = t + self.own.every;
         }
         Ok(())
@@ -196,7 +196,7 @@ impl<'a, 'e, 'm> State<'a, 'e, 'm> {
     fn absorb(&mut self) -> Result<()> {
         let (Some(first), Some(last)) = (self.waiting.first(), self.waiting.last()) else { return Ok(()) };
         if self.online.is_none() {
-            // The rate of the stream, from its first block.
+            // Sampling interval of the stream, from its first block.
             let step = (last.t - first.t) / (self.waiting.len().max(2) - 1) as f64;
             let keep = self.own.forget.map_or(1.0, |s| (-step / s).exp());
             self.online = Some(Online::new(self.equations, keep)?);
@@ -228,7 +228,7 @@ impl<'a, 'e, 'm> State<'a, 'e, 'm> {
         Ok(())
     }
 
-    /// Shows an estimate; while there are too few samples for one there is none, unless it is the last.
+    /// Shows an estimate. Too few samples are an error for the last estimate only; earlier ones are skipped.
     fn estimate(&mut self, last: bool) -> Result<()> {
         let Some(online) = &self.online else { return Ok(()) };
         let result = match identify(self.equations, &online.summary(), None, &self.options) {

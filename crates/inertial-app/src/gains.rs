@@ -1,4 +1,4 @@
-//! Identification of drive gains: torques that are currents times gains known to a share only.
+//! Identification of drive gains: torques are currents times gains that are known approximately.
 
 use std::str::FromStr;
 
@@ -19,14 +19,14 @@ use crate::{Context, Located, Model, Note, Result, ensure_option};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// Options of the identification; its logs are of the robot without a payload.
+    /// Options of the identification; its logs are recorded without a payload.
     pub identify: crate::identify::Options,
-    /// How well the gains are known beforehand: 0.2 is 20 %.
+    /// Relative uncertainty of the gains beforehand: 0.2 is 20 %.
     pub spread: f64,
     /// Logs of the robot with a known payload.
     #[serde(default)]
     pub loaded: Vec<String>,
-    /// The payload of these logs.
+    /// Payload of the loaded logs.
     #[serde(default)]
     pub known_payload: Option<Payload>,
 }
@@ -52,7 +52,7 @@ impl Options {
     }
 }
 
-/// A payload whose parameters are known.
+/// Payload with known parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -109,7 +109,7 @@ impl FromStr for Payload {
     }
 }
 
-/// Finds the gains, and with them all else. The summary of the outcome is as if the gains had been known.
+/// Identifies the gains together with all other unknowns. The summary of the outcome is scaled with the identified gains.
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     options.check()?;
     let own = &options.identify;
@@ -154,12 +154,12 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         Ok::<_, inertial::Error>(result)
     };
     let result = { found }().at(own.logs.join(", "))?;
-    // The torques of the logs lack the gains: they do not judge a written model.
+    // The torques of the logs are not scaled with the gains, so they cannot validate a written model.
     let own = crate::identify::Options { force: true, ..own.clone() };
     crate::identify::finish(model, &own, &equations, data, result, context)
 }
 
-/// What the logs with the known payload say.
+/// Returns the summary of the logs with the known payload.
 fn loaded(options: &Options, equations: &Equations<'_>, context: &Context<'_>) -> Result<Summary> {
     let mut summary = Summary::empty(equations);
     let _work = context.work_on(&options.loaded);

@@ -9,9 +9,9 @@ use inertial_data::{Log, LogRows, Reader, Source};
 
 use crate::{Error, Located, Result, ensure};
 
-/// Source of everything that options name. [`Disk`](crate::Disk) reads files; [`Given`] adds what a caller holds in memory.
+/// Source of the inputs that options name. [`Disk`](crate::Disk) reads files; [`Given`] adds data that a caller holds in memory.
 pub trait Inputs: Sync {
-    /// Reads a text of at most so many bytes: a model, a joint model, bounds, a column map.
+    /// Reads a text of at most `most` bytes: a model, a joint model, bounds, a column map.
     fn text(&self, name: &str, most: u64) -> Result<String>;
 
     /// Reads the bytes of a model.
@@ -27,7 +27,7 @@ pub trait Inputs: Sync {
     /// Reads a text that the model `model` includes.
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String>;
 
-    /// Gives the folder of a ROS package, looked for around the model first; none where there is no such package.
+    /// Returns the folder of a ROS package, searched around the model first; `None` if there is no such package.
     fn package(&self, model: &str, name: &str) -> Option<String> {
         let _ = (model, name);
         None
@@ -39,32 +39,32 @@ pub trait Inputs: Sync {
     /// Opens the bytes of an input.
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>>;
 
-    /// Gives the bytes of a mesh file that a model names, with its path; none where there is no such file.
+    /// Returns the bytes of a mesh file that a model names, with its path; `None` if there is no such file.
     fn mesh(&self, model: &str, name: &str, most: u64) -> Option<(String, Result<Vec<u8>>)> {
         let _ = (model, name, most);
         None
     }
 
-    /// Gives a log that the caller holds as columns of numbers.
+    /// Returns a log that the caller holds as columns of numbers.
     fn columns(&self, name: &str) -> Option<&Log> {
         let _ = name;
         None
     }
 
-    /// Gives a summary that the caller holds.
+    /// Returns a summary that the caller holds.
     fn summary(&self, name: &str) -> Option<&Summary> {
         let _ = name;
         None
     }
 
-    /// Size in bytes; zero where it is not known.
+    /// Returns the size in bytes; zero if unknown.
     fn size(&self, name: &str) -> u64 {
         let _ = name;
         0
     }
 }
 
-/// Size and hash of an input, to recognise it again.
+/// Size and hash of an input, for reproducibility.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Checksum {
     /// Name of the input.
@@ -81,7 +81,7 @@ impl Checksum {
         Self::new(name, content.len() as u64, hmac_sha256::Hash::hash(content))
     }
 
-    /// Hashes inputs that can be read again: standard input is used up, builtin models have a version.
+    /// Hashes inputs that can be read again, which excludes standard input and builtin models.
     pub fn of_inputs(inputs: &dyn Inputs, names: &[String]) -> Result<Vec<Self>> {
         let again = names.iter().filter(|name| *name != "-" && !name.starts_with("builtin:"));
         again.map(|name| Self::of_input(inputs, name).at(name)).collect()
@@ -119,7 +119,7 @@ impl Checksum {
     }
 }
 
-/// Inputs that a caller holds in memory, before those of another source.
+/// Inputs that a caller holds in memory, which take precedence over another source.
 pub struct Given<'a> {
     /// Texts of models and other files.
     pub texts: &'a HashMap<String, String>,
@@ -127,7 +127,7 @@ pub struct Given<'a> {
     pub logs: &'a HashMap<String, Log>,
     /// Summaries of logs.
     pub summaries: &'a HashMap<String, Summary>,
-    /// Source of everything else.
+    /// Source of all other inputs.
     pub others: &'a dyn Inputs,
 }
 
@@ -207,7 +207,7 @@ struct Columns {
     next: usize,
 }
 
-/// Number of rows that are handed out at once.
+/// Number of rows that are returned at once.
 const BLOCK: usize = 8192;
 
 impl Columns {

@@ -1,10 +1,10 @@
-//! The jobs of `inertial`: one module each, with typed options in and an outcome out.
+//! Jobs of `inertial`: one module per job, with typed options as input and an outcome as output.
 //!
-//! Every job has `Options`, which check themselves and can be read from JSON, and a function
-//! `run(&model, &options, &context)` that gives an `Outcome`. Outcomes are the wire format: as JSON they are the result
-//! objects of the program. Nothing here parses a command line, prints, or ends the process. A [`Context`] says where inputs
-//! come from ([`Inputs`]) and who observes the work ([`Progress`]); [`Disk`] reads files, and [`Given`] adds models, logs and
-//! summaries that a caller holds in memory.
+//! Every job has `Options`, which can be validated and read from JSON, and a function
+//! `run(&model, &options, &context)` that returns an `Outcome`. Outcomes define the wire format: serialized as JSON
+//! they are the result objects of the program. This crate does not parse a command line, print, or end the process. A [`Context`]
+//! contains the source of inputs ([`Inputs`]) and the observer of the work ([`Progress`]). [`Disk`] reads files, and
+//! [`Given`] adds models, logs and summaries that a caller holds in memory.
 //!
 //! | module | question |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Logs and summaries: how logs are prepared, and what they say of the unknowns.
+//! Logs and summaries: preparation of logs, and reduction to normal equations.
 
 use std::io::Read as _;
 use std::ops::{Range, RangeInclusive};
@@ -15,16 +15,16 @@ use serde_json::{Map, Value};
 use crate::choice::{self, FilterKind};
 use crate::{Context, Error, Located, Note, Result, ensure, ensure_option};
 
-/// Share of the work on a log until it is prepared; the rest is what its samples say of the unknowns.
+/// Fraction of the work on a log that is its preparation; the rest is the summary of its samples.
 pub(crate) const PREPARED: f64 = 0.7;
 
-/// Texts beside a model and its logs (column maps, joint models, bounds) are written by people.
+/// Size limit (bytes) of handwritten texts beside a model and its logs: column maps, joint models, bounds.
 pub(crate) const TEXT_LIMIT: u64 = 16 << 20;
 
-/// Frequencies (Hz) that options take.
+/// Valid range of frequencies (Hz) in options.
 const FREQUENCIES: RangeInclusive<f64> = 1e-6..=1e9;
 
-/// Options that the content of a summary depends on.
+/// Options that determine the content of a summary.
 const PREPARATION: [&str; 9] =
     ["cutoff", "filter", "filter-order", "filter-window", "resample", "lag", "decimate", "slow", "joints"];
 
@@ -32,36 +32,35 @@ const PREPARATION: [&str; 9] =
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogOptions {
-    /// Cut-off of the zero-phase low-pass: a frequency in Hz, `auto` (from the spectrum of the motion) or `off`.
+    /// Cut-off of the zero-phase low-pass filter: a frequency in Hz, `auto` (from the spectrum of the motion) or `off`.
     #[serde(serialize_with = "write_cutoff", deserialize_with = "read_cutoff")]
     #[schemars(with = "CutoffText")]
     pub cutoff: Cutoff,
-    /// Kind of the low-pass.
+    /// Kind of the low-pass filter.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<FilterKind>")]
     pub filter: FilterKind,
     /// Order of the filter; by default 4 for Butterworth (each way), 3 for the polynomials of Savitzky and Golay.
     pub filter_order: Option<usize>,
-    /// Samples of the Savitzky-Golay window, an odd number; chosen by the cut-off where absent.
+    /// Number of samples of the Savitzky-Golay window, odd; derived from the cut-off if absent.
     pub filter_window: Option<usize>,
-    /// Rate (Hz) of the grid before filtering; the log's own mean rate where absent.
+    /// Rate (Hz) of the grid before filtering; the mean rate of the log if absent.
     pub resample: Option<f64>,
-    /// Time (s) by which torques come later than the motion; by default identifications estimate it and correct it where it is
-    /// certain.
+    /// Delay (s) of the torques relative to the motion; by default identifications estimate it and correct it if it is significant.
     pub lag: Option<f64>,
-    /// Keep every n-th sample after filtering; by default eight per period of the cut-off.
+    /// Decimation factor after filtering; by default eight samples per period of the cut-off are kept.
     pub decimate: Option<usize>,
     /// Name of the input with names and units of the log's columns, in TOML.
     pub columns: Option<String>,
-    /// Topics of a ROS bag, with commas between them; by default the only one with joint states.
+    /// Topics of a ROS bag, separated by commas; by default the only one with joint states.
     pub topic: Option<String>,
-    /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain.
+    /// Fraction of its largest speed below which a joint is left out, since the sign of its friction is uncertain.
     pub slow: f64,
-    /// Joints whose torques count; empty for all.
+    /// Joints whose torques are used; all if empty.
     pub joints: Vec<String>,
-    /// Accept the units of the log even where they look wrong.
+    /// Whether the units of the log are accepted even if they look wrong.
     pub trust_units: bool,
-    /// Whether logs may be of poses at rest; identifications of payloads set it.
+    /// Whether logs may contain static poses; identifications of payloads set it.
     #[serde(skip)]
     pub poses: bool,
 }
@@ -86,7 +85,7 @@ impl Default for LogOptions {
     }
 }
 
-/// A cut-off in options.
+/// Cut-off as written in options.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum CutoffText {
@@ -129,7 +128,7 @@ pub fn parse_cutoff(text: &str) -> Result<Cutoff, String> {
 }
 
 impl LogOptions {
-    /// Checks the options against each other.
+    /// Checks the options for consistency.
     pub fn check(&self) -> Result<()> {
         let windowed = self.filter == FilterKind::SavitzkyGolay;
         ensure_option!(
@@ -154,14 +153,14 @@ impl LogOptions {
         Ok(())
     }
 
-    /// Options that the content of a summary depends on, as a text.
+    /// Returns the options that determine the content of a summary, as a text.
     pub(crate) fn preparation(&self) -> Result<String> {
-        // The names of files and topics say nothing of the numbers.
+        // Names of files and topics do not affect the numbers.
         let numbers = Self { columns: None, topic: None, trust_units: false, ..self.clone() };
         Ok(serde_json::to_string(&numbers)?)
     }
 
-    /// Refuses options that a summary was not made with: they would not count for it.
+    /// Checks that a summary was made with these options, since they cannot be applied to it afterwards.
     pub(crate) fn check_summary(&self, name: &str, summary: &Summary) -> Result<()> {
         let fields = |options: &Self| -> Result<Map<String, Value>> {
             Ok(serde_json::from_str(&options.preparation()?)?)
@@ -184,12 +183,12 @@ impl LogOptions {
         Ok(())
     }
 
-    /// Names of inputs that are read beside the logs.
+    /// Returns the names of the inputs that are read besides the logs.
     pub fn files(&self) -> impl Iterator<Item = String> + '_ {
         self.columns.iter().cloned()
     }
 
-    /// Options of the data layer, with further columns.
+    /// Returns the options of the data layer, with additional columns.
     pub(crate) fn options(&self, extra: &[String]) -> Options {
         let filter = match self.filter {
             FilterKind::SavitzkyGolay => {
@@ -214,14 +213,14 @@ impl LogOptions {
         }
     }
 
-    /// Prepares a log whole, for callers that want its samples. Notes are among them.
+    /// Prepares a whole log for callers that need its samples. The result contains the notes.
     pub fn prepare(&self, context: &Context<'_>, mechanism: &Mechanism, name: &str) -> Result<Prepared> {
         self.check()?;
         let mut reader = self.reader(context, Some(mechanism), name)?;
         Ok(PreparedLog::new(mechanism, reader.as_mut(), &self.options(&[]))?.whole()?)
     }
 
-    /// Opens a log of any format, with the column map; other columns are recognized by the names of the mechanism's joints too.
+    /// Opens a log of any format with the column map; other columns are recognized by the joint names of the mechanism.
     pub(crate) fn reader(
         &self,
         context: &Context<'_>,
@@ -239,8 +238,8 @@ impl LogOptions {
         context.inputs.log(name, &Source { map, joints, topic: self.topic.clone(), raw: false })
     }
 
-    /// Prepares a log with further columns, to be read in parts: memory does not depend on the log's length. Notes say what was
-    /// repaired or chosen.
+    /// Prepares a log with additional columns for reading in parts, so that memory use does not depend on the length
+    /// of the log. Notes report repairs and choices.
     pub(crate) fn open_with(
         &self,
         context: &Context<'_>,
@@ -263,7 +262,7 @@ impl LogOptions {
     }
 }
 
-/// Says how to go on without a joint that the log does not have.
+/// Adds a hint about the option that locks a joint missing from the log.
 fn held_joints(error: inertial_data::Error) -> Error {
     match &error {
         inertial_data::Error::Columns { message, .. } if message.starts_with("there is no column q.") => {
@@ -277,7 +276,7 @@ fn held_joints(error: inertial_data::Error) -> Error {
     }
 }
 
-/// What a prepared log says of the unknowns.
+/// Summarizes a prepared log.
 pub fn summarize(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
     let dynamics = InverseDynamics::new(equations.mechanism());
     let samples = Samples::new(&dynamics, log.len(), &log.q, &log.v, &log.a)?;
@@ -291,18 +290,18 @@ pub fn summarize(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
     Ok(Summary::new(equations, &data)?)
 }
 
-/// Numbers of a log held at once: the forces of some ten thousand samples of an arm.
+/// Number of values of a log that are held at once: the forces of about ten thousand samples of an arm.
 const HELD: usize = 1 << 19;
 
-/// A part of a log that is held at once.
+/// Part of a log that is held at once.
 pub struct Part {
-    /// Its samples, with those that the rows' filter reaches.
+    /// Range of the samples, including those that the row filter needs.
     pub samples: Range<usize>,
-    /// How many of them are before and after those at which rows are centred.
+    /// Numbers of samples before the first and after the last row centre.
     pub beyond: [usize; 2],
 }
 
-/// Cuts samples of a log into parts. They depend on the model alone, so what is summed does not depend on the machine.
+/// Splits the samples of a log into parts. They depend on the model only, so sums are reproducible across machines.
 pub fn parts(
     mechanism: &Mechanism,
     range: Range<usize>,
@@ -318,10 +317,10 @@ pub fn parts(
     })
 }
 
-/// Summaries have some kilobytes per joint.
+/// Size limit (bytes) of summaries, which have some kilobytes per joint.
 const LIMIT: u64 = 64 << 20;
 
-/// Gives the summary that an input is, if it is one: held by the caller, or a file that ends in `.summary` or `.json`.
+/// Returns the summary if an input is one: held by the caller, or a file that ends in `.summary` or `.json`.
 pub(crate) fn saved_summary(context: &Context<'_>, name: &str) -> Result<Option<Summary>> {
     if let Some(given) = context.inputs.summary(name) {
         return Ok(Some(given.clone()));

@@ -1,4 +1,4 @@
-//! Models: their text, what it describes, and the mechanism built from it.
+//! Models: text, description, and the mechanism built from it.
 
 pub mod joint_file;
 mod lock;
@@ -24,25 +24,25 @@ pub use text::Argument;
 
 use crate::{Context, Error, Inputs, Located, Result, choice, ensure, ensure_option};
 
-/// Choices about a model that its file leaves open or that shall be made against it.
+/// Choices about a model that its file does not make, or that override it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelOptions {
-    /// Whether the base is fixed or floating; floating by default only where the model says so.
+    /// Whether the base is fixed or floating; by default fixed unless the model declares a floating base.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Base>>")]
     pub base: Option<Base>,
-    /// Gravity (m/s², world frame); by default as the model says, else 0, 0, -9.81.
+    /// Gravity (m/s², world frame); by default that of the model, otherwise 0, 0, -9.81.
     pub gravity: Option<[f64; 3]>,
-    /// How geared rotors enter the parameters; by default as the model says.
+    /// Parameterisation of geared rotors; by default that of the model.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<RotorModel>>")]
     pub rotors: Option<RotorModel>,
-    /// Joints that are held, each with its position (rad or m): their links count as one body.
+    /// Locked joints, each with its position (rad or m); their links form one body.
     pub lock: Vec<Setting>,
-    /// Values of arguments of a xacro file.
+    /// Values of the arguments of a xacro file.
     pub xacro_arg: Vec<Argument>,
-    /// Whether a model with warnings is refused.
+    /// Whether a model with warnings is rejected.
     pub strict: bool,
 }
 
@@ -61,31 +61,31 @@ impl ModelOptions {
     }
 }
 
-/// A model with the mechanism that is built from it.
+/// Model with the mechanism built from it.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// Name for messages: the file, or `standard input`.
     pub label: String,
-    /// Its text; of a xacro file the one that it expands to, of a scene of USD the mechanism file that says the same.
+    /// Text of the model; for a xacro file the expanded text, for a USD scene the equivalent mechanism file.
     pub text: String,
-    /// Whether it is a scene of USD.
+    /// Whether it is a USD scene.
     is_scene: bool,
-    /// What the text describes.
+    /// Description of the mechanism, parsed from the text.
     pub builder: MechanismBuilder,
-    /// Mesh files that inertias come from.
+    /// Mesh files from which inertias are computed.
     mesh_files: text::MeshFiles,
-    /// Choices with which the mechanism was built.
+    /// Options with which the mechanism was built.
     pub options: BuildOptions,
-    /// Joints that are held at a position, against the text.
+    /// Joints that are locked at a position, overriding the text.
     pub lock: Vec<Setting>,
-    /// The mechanism.
+    /// Mechanism of the model.
     pub mechanism: Mechanism,
-    /// The same model in the format of the output, where that is another one.
+    /// Same model in the format of the output, if that differs.
     target: Option<Box<Model>>,
 }
 
 impl Model {
-    /// Reads and builds a model: a name that the inputs know, or `builtin:NAME`.
+    /// Reads and builds a model, by a name known to the inputs or as `builtin:NAME`.
     pub fn load(name: &str, options: &ModelOptions, inputs: &dyn Inputs) -> Result<Self> {
         let build = options.build_options()?;
         let label = label(name);
@@ -106,7 +106,7 @@ impl Model {
         Ok(Self { label, text, is_scene, builder, mesh_files, options: build, lock, mechanism, target: None })
     }
 
-    /// Loads another model with the same choices.
+    /// Loads another model with the same options.
     pub fn like(&self, name: &str, context: &Context<'_>) -> Result<Self> {
         let BuildOptions { base, gravity, rotors } = self.options;
         let (gravity, lock) = (gravity.map(Into::into), self.lock.clone());
@@ -114,7 +114,7 @@ impl Model {
         Self::load(name, &options, context.inputs)
     }
 
-    /// Builds a model from a text that stands alone.
+    /// Builds a model from a self-contained text.
     pub fn from_text(label: &str, text: String, options: BuildOptions) -> Result<Self> {
         let builder = read::model(&text, &read::no_includes).at(label)?;
         let is_scene = read::detect(&text) == Format::Usd;
@@ -134,7 +134,7 @@ impl Model {
         })
     }
 
-    /// Builds the same model from another text, which stands alone.
+    /// Builds the same model from another self-contained text.
     pub(crate) fn with_text(&self, text: String) -> Result<Self> {
         let mut builder = read::model(&text, &self.mesh_files).at(&self.label)?;
         lock::lock(&mut builder, &self.lock)?;
@@ -148,13 +148,13 @@ impl Model {
         self.builder.build(&options).at(&self.label)
     }
 
-    /// Whether rotor inertias shall be identified for joints whose rotor the model does not have.
+    /// Returns whether rotor inertias are identified for joints whose rotor is missing in the model.
     pub fn wants_rotors(&self) -> bool {
         matches!(self.options.rotors, Some(RotorModel::Symmetric | RotorModel::General))
     }
 
-    /// Adds the rotors that [`wants_rotors`](Self::wants_rotors) asks for to the driven joints that have none, where the data are not
-    /// there to give joints an inertia.
+    /// Adds the rotors that [`wants_rotors`](Self::wants_rotors) requests to driven joints without one, for jobs
+    /// without data to estimate a rotor inertia from.
     pub fn with_missing_rotors(&self) -> Result<Cow<'_, Self>> {
         if !self.wants_rotors() {
             return Ok(Cow::Borrowed(self));
@@ -174,7 +174,7 @@ impl Model {
     }
 }
 
-/// Refuses names with control characters: they would act on terminals and break tables.
+/// Rejects names with control characters, which would affect terminals and break tables.
 fn check_names(mechanism: &Mechanism) -> Result<()> {
     let links = mechanism.links().iter().map(|link| ("link", &*link.name));
     let joints = mechanism.joints().iter().map(|joint| ("joint", &*joint.name));
@@ -191,21 +191,21 @@ fn check_names(mechanism: &Mechanism) -> Result<()> {
     Ok(())
 }
 
-/// Name of an input for messages.
+/// Returns the name of an input for messages.
 pub fn label(name: &str) -> String {
     if name == "-" { "standard input".into() } else { name.to_owned() }
 }
 
-/// A model in a result object.
+/// Properties of a model in a result object.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Summary {
-    /// Its name.
+    /// Name of the model.
     pub name: String,
     /// Number of links that move.
     pub bodies: usize,
-    /// Number of degrees of freedom, loops closed.
+    /// Number of degrees of freedom, with closed loops.
     pub dof: usize,
-    /// `fixed` or `floating`.
+    /// Kind of the base: `fixed` or `floating`.
     pub base: &'static str,
     /// Gravity (m/s²).
     pub gravity: [f64; 3],
@@ -216,7 +216,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Describes a mechanism with its loops closed.
+    /// Describes a mechanism with closed loops.
     pub fn new(closed: &ClosedMechanism<'_>) -> Self {
         let mechanism = closed.mechanism();
         let count =

@@ -1,4 +1,4 @@
-//! Notes beside a result: what was repaired, chosen or left out. All their words stand here.
+//! Notes for the user about repairs, choices and omissions. All their texts are in this module.
 
 use std::fmt;
 
@@ -10,94 +10,94 @@ use crate::setting::Setting;
 /// Reason why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchEnd {
-    /// Further steps would not improve the motion.
+    /// Convergence: further steps would not improve the motion.
     Converged,
-    /// The steps were used up.
+    /// Step limit.
     Steps,
-    /// The time (s) was over.
+    /// Time limit (s).
     Time(f64),
-    /// The user stopped it.
+    /// Stop by the user.
     Stopped,
 }
 
-/// Something that people should know beside the result.
+/// Note for the user besides the result.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Note {
-    /// How a log was prepared.
+    /// Preparation of a log.
     Log {
         /// Name of the log.
         log: String,
-        /// What was repaired or chosen.
+        /// Repairs and choices.
         text: String,
     },
-    /// What the library says of a model.
+    /// Warning of the library about a model.
     Model(String),
-    /// The format of the model has no place for some identified values of joints.
+    /// Identified joint values that the model format cannot represent.
     NotInModel,
-    /// Terms of joints come from this file beside the model.
+    /// Joint file beside the model from which joint terms are read.
     JointFile(String),
-    /// A joint file belongs to another version of the model.
+    /// Joint file that belongs to another version of the model.
     OtherJointFile(String),
-    /// A URDF has no place for reflected rotor inertias.
+    /// Reflected rotor inertias that a URDF cannot represent.
     NoRotorsInUrdf,
-    /// Values that a writer changed or left out.
+    /// Values that were changed or omitted in the written model.
     Written(String),
-    /// The model with the identified values predicts worse than the given one.
+    /// Identified model that predicts worse than the given one and was not written.
     NotWritten {
         /// Relative residual of the given model.
         before: f64,
         /// Relative residual of the new model.
         after: f64,
     },
-    /// The result is of no use, so the model with the identified values was not written.
+    /// Unusable result, whose model was not written.
     NotUsable,
-    /// Joints with too few samples that count.
+    /// Joints with too few usable samples for validation.
     NotJudged(Vec<String>),
-    /// Two logs of a fit with common rows.
+    /// Two fitted logs with common rows.
     SameLog([String; 2]),
-    /// A log to validate with has rows of one that was fitted.
+    /// Validation log with rows of a fitted one.
     ValidatedWithFitted([String; 2]),
-    /// Two logs of a fit that were prepared by other options.
+    /// Two fitted logs that were prepared with different options.
     MixedPreparation([String; 2]),
-    /// The trajectory does not say how a floating base moves.
+    /// Trajectory without the motion of a floating base.
     BaseRests,
-    /// Wheels are given but the robot does not fly.
+    /// Wheels of a robot that does not fly.
     WheelsLocked,
-    /// Columns that no part of the job needs.
+    /// Unused columns.
     UnusedColumns(Vec<String>),
-    /// Joints that the logs do not have, with the positions at which they are held.
+    /// Joints that are missing in the logs, with the positions at which they are locked.
     NotLogged(Vec<Setting>),
-    /// Joints without room to move.
+    /// Joints without range of motion.
     HeldStill(Vec<String>),
-    /// Joints whose friction in the model reaches their effort limit, which a design does not hold then.
+    /// Joints whose friction in the model reaches their effort limit, which a design then ignores.
     EffortNotHeld(Vec<String>),
-    /// Joint terms that cannot be told from the inertia of links.
+    /// Joint terms that cannot be distinguished from the inertia of links.
     ActLikeLinks(Vec<String>),
-    /// A floating base is held still during a design.
+    /// Floating base that is held still during a design.
     BaseHeld,
-    /// Torques came later than the motion, which was corrected.
+    /// Lag of the torques behind the motion that was corrected.
     Lag {
         /// Lag (s).
         seconds: f64,
-        /// Its standard error.
+        /// Standard error of the lag.
         std_error: f64,
     },
-    /// A search ended before it converged.
+    /// Search that ended before convergence.
     NotConverged(SearchEnd),
-    /// A mesh that cannot be shown.
+    /// Mesh that cannot be shown.
     Mesh {
-        /// Its file.
+        /// File of the mesh.
         file: String,
-        /// What is wrong with it.
+        /// Reason of the failure.
         reason: String,
-        /// The link that it belongs to.
+        /// Link of the mesh.
         link: String,
     },
 }
 
 impl Note {
-    /// Stable code.
+    /// Returns a stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Log { .. } => "log",
@@ -127,7 +127,7 @@ impl Note {
         }
     }
 
-    /// The message, with options spelled as the caller's users know them.
+    /// Returns the message, with options spelled as in the interface of the caller.
     pub fn message(&self, spell: &dyn Fn(&str) -> String) -> String {
         match self {
             Self::Log { log, text } => format!("{log}: {text}"),
@@ -223,7 +223,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// Spells options as the command line does: `--prior-weight`. Texts of results use it.
+/// Spells options as on the command line: `--prior-weight`. Texts of results use it.
 pub fn as_flag(option: &str) -> String {
     format!("--{option}")
 }

@@ -1,4 +1,4 @@
-//! Identification of a payload: only what one link carries.
+//! Identification of a payload carried by one link.
 
 use inertial::estimation::{
     Compensated, Equations, Estimator, Identification, IdentifyOptions, ImuNoise, IntervalOptions,
@@ -19,14 +19,14 @@ use crate::recording::Recording;
 use crate::unknowns::Unknowns;
 use crate::{Context, Located, Model, Note, Result, bail, ensure, ensure_option};
 
-/// Name of what the link carries, in results.
+/// Name of the payload in results.
 const PAYLOAD: &str = "payload";
 
 /// Columns of an inertial measurement unit; angular accelerations may be missing.
 const IMU: [&str; 9] =
     ["acc.x", "acc.y", "acc.z", "gyro.x", "gyro.y", "gyro.z", "alpha.x", "alpha.y", "alpha.z"];
 
-/// Joints beyond the sensor may move by this much (rad or m) and still count as held.
+/// Motion (rad or m) up to which joints beyond the sensor are considered to be held.
 const HELD: f64 = 1e-3;
 
 /// Options of a payload's identification.
@@ -37,21 +37,21 @@ pub struct Options {
     pub link: String,
     /// Logs with the payload: of a force/torque sensor on the link, or of joint torques.
     pub logs: Vec<String>,
-    /// Logs of the robot without the payload; where there are none, the model is that robot.
+    /// Logs of the robot without the payload; if empty, the model describes the unloaded robot.
     pub unloaded: Vec<String>,
     /// Logs with the payload to validate with.
     pub validate: Vec<String>,
-    /// Last fraction of each log that validates instead.
+    /// Fraction at the end of each log that is held out for validation.
     pub holdout: Option<f64>,
-    /// Terms of the joints.
+    /// Joint terms.
     pub unknowns: Unknowns,
-    /// How the payload is estimated.
+    /// Estimation options.
     pub estimate: Estimate,
-    /// How logs are prepared.
+    /// Preparation of the logs.
     pub log: LogOptions,
     /// Whether the model with the payload added to the link is written.
     pub write: bool,
-    /// Whether the outcome has curves to draw.
+    /// Whether the outcome contains curves for plots.
     pub draw: bool,
 }
 
@@ -73,7 +73,7 @@ impl Options {
         check_holdout(self.holdout, &self.validate)
     }
 
-    /// Names of all inputs beside the model.
+    /// Returns the names of all inputs except the model.
     pub fn files(&self) -> Vec<String> {
         let logs = self.logs.iter().chain(&self.validate).chain(&self.unloaded).cloned();
         logs.chain(self.log.files()).chain(self.unknowns.files()).chain(self.estimate.files()).collect()
@@ -83,22 +83,22 @@ impl Options {
 /// Parameters of a payload.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
-    /// The estimate.
+    /// Result of the estimation.
     #[serde(flatten)]
     pub result: Identification,
-    /// Link that carries it.
+    /// Link that carries the payload.
     #[serde(skip)]
     pub link: String,
-    /// Text of the model with the payload added to the link, where it was asked for.
+    /// Text of the model with the payload added to the link, if requested.
     #[serde(skip)]
     pub model: Option<String>,
-    /// Measured and predicted forces, where they were asked for.
+    /// Measured and predicted forces, if requested.
     #[serde(skip)]
     pub curves: Option<Curves>,
 }
 
 impl Outcome {
-    /// Inertia of the payload in the link's frame.
+    /// Returns the inertia of the payload in the frame of the link.
     pub fn inertia(&self) -> Inertia<f64> {
         Inertia::from_parameters(&Parameters::from_column_slice(&self.result.parameters))
     }
@@ -139,7 +139,7 @@ fn read(model: &Model, own: &Options, context: &Context<'_>, name: &str) -> Resu
     Ok(Log::collect(own.log.reader(context, Some(&model.mechanism), name)?)?)
 }
 
-/// Whether the log is one of a force/torque sensor; refused where it has no forces at all.
+/// Returns whether the log contains a force/torque sensor; fails if it has no forces at all.
 fn has_sensor(model: &Model, own: &Options, context: &Context<'_>, name: &str) -> Result<bool> {
     let log = read(model, own, context, name)?;
     let has = |prefix: &str| log.names().iter().any(|n| n.starts_with(prefix));
@@ -147,10 +147,10 @@ fn has_sensor(model: &Model, own: &Options, context: &Context<'_>, name: &str) -
     Ok(has("ft."))
 }
 
-/// Bound of the noise of guaranteed intervals that nobody asked for, in units of the rms residual.
+/// Noise bound of the default guaranteed intervals, in units of the rms residual.
 const NOISE_BOUND: f64 = 3.0;
 
-/// Options that add the intervals that a payload has by default: of its mass and its centre of mass.
+/// Returns options with the default intervals of a payload, for its mass and its centre of mass.
 fn usual_intervals(options: &IdentifyOptions, result: &Identification) -> Option<IdentifyOptions> {
     let wanted = options.estimator == Estimator::Consistent
         && options.intervals.is_none()
@@ -165,7 +165,7 @@ fn usual_intervals(options: &IdentifyOptions, result: &Identification) -> Option
     })
 }
 
-/// The body beyond a force/torque sensor.
+/// Identifies the body carried by a force/torque sensor.
 fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<(Identification, Curves)> {
     let mechanism = &model.mechanism;
     let single = SingleBody::new(mechanism.name(), PAYLOAD)?;
@@ -225,7 +225,7 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
     let logs = own.logs.join(", ");
     let mut result = single.identify(&equations, &all, validation, &options).at(&logs)?;
     if let Some(asked) = usual_intervals(&options, &result) {
-        // Where no body explains the data so well, there are no intervals.
+        // If no body explains the data within the noise bound, intervals are omitted.
         if let Ok(more) = single.identify(&equations, &all, validation, &asked) {
             result = more;
             let text = format!(
@@ -262,7 +262,7 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
     Ok((result, Curves::of_tracks(tracks)))
 }
 
-/// Forces and the motion of the sensor, from an inertial measurement unit in the sensor's frame.
+/// Returns the forces and the motion of the sensor from an inertial measurement unit in the frame of the sensor.
 fn from_imu(log: &Log, mut options: DataOptions) -> Result<(Prepared, SensorMotion)> {
     let columns = if log.column("alpha.x").is_some() { &IMU[..] } else { &IMU[..6] };
     options.extra = WRENCH_NAMES.iter().chain(columns).map(|&n| n.to_owned()).collect();
@@ -274,20 +274,21 @@ fn from_imu(log: &Log, mut options: DataOptions) -> Result<(Prepared, SensorMoti
     let gyro = pick(9);
     let alpha = if columns.len() == 9 { pick(12) } else { derivative(&gyro, 1.0 / prepared.rate_hz) };
     let motion = SensorMotion::from_imu(pick(6), gyro, alpha)?;
-    // One-sided differences at the ends are worth little.
+    // Derivatives at the two ends are inaccurate.
     let n = prepared.sound.len();
     (0..n).filter(|&i| i < 2 || i + 2 >= n).for_each(|i| prepared.sound[i] = false);
     Ok((prepared, motion))
 }
 
-/// Noise equivalent bandwidth of the low-pass, forwards and backwards, in units of its cut-off: `∫ du/(1 + u⁸)²`.
+/// Equivalent noise bandwidth of the forward-backward low-pass filter, in units of its cut-off: `∫ du/(1 + u⁸)²`.
 const NOISE_BAND: f64 = 0.898;
 
-/// The same of its derivative: `∫ u² du/(1 + u⁸)²`.
+/// Equivalent noise bandwidth of the derivative of that filter: `∫ u² du/(1 + u⁸)²`.
 const NOISE_BAND_OF_DERIVATIVE: f64 = 0.266;
 
-/// Variances of the noise of accelerations and angular accelerations in the band of the equations. White noise is told from
-/// motion by third differences, which hardly show what is slow; their variance is twenty times that of the noise.
+/// Estimates the noise variances of accelerations and angular accelerations in the frequency band of the equations.
+/// White noise is separated from motion with third differences, which suppress slow signals; their variance is twenty
+/// times that of the noise.
 fn imu_noise(log: &Log, prepared: &Prepared) -> ImuNoise {
     let variance = |name: &str| {
         let x = log.column(name).unwrap_or_default();
@@ -302,14 +303,14 @@ fn imu_noise(log: &Log, prepared: &Prepared) -> ImuNoise {
     let angular_acceleration = if log.column("alpha.x").is_some() {
         of("alpha", in_band)
     } else {
-        // Differences of the filtered angular velocity.
+        // Noise of differences of the filtered angular velocity.
         let f = prepared.cutoff_hz.unwrap_or(nyquist).min(nyquist);
         of("gyro", NOISE_BAND_OF_DERIVATIVE * (std::f64::consts::TAU * f).powi(2) * f / nyquist)
     };
     ImuNoise { acceleration: of("acc", in_band), angular_acceleration }
 }
 
-/// Central differences of fourth order of three numbers per sample; zero at the two ends.
+/// Computes fourth-order central differences of three values per sample; zero for the two samples at each end.
 fn derivative(x: &[f64], step: f64) -> Vec<f64> {
     let mut out = vec![0.0; x.len()];
     for i in 6..x.len().saturating_sub(6) {
@@ -318,7 +319,7 @@ fn derivative(x: &[f64], step: f64) -> Vec<f64> {
     out
 }
 
-/// Forces and the motion of the sensor, from the joints.
+/// Returns the forces and the motion of the sensor from the joints.
 fn from_joints(
     log: &Log,
     mut options: DataOptions,
@@ -333,14 +334,14 @@ fn from_joints(
     Ok((prepared, motion))
 }
 
-/// The greatest change of a coordinate from sample to sample, by which poses at rest differ.
+/// Returns the largest change of coordinates between consecutive samples, which detects motion between static poses.
 fn change(log: &Prepared, nq: usize, coordinates: std::ops::Range<usize>) -> f64 {
     let samples: Vec<&[f64]> = log.q.chunks_exact(nq.max(1)).collect();
     let changes = samples.windows(2).flat_map(|w| coordinates.clone().map(|k| (w[1][k] - w[0][k]).abs()));
     changes.fold(0.0, f64::max)
 }
 
-/// Refuses joints that move parts of what the sensor carries.
+/// Rejects joints that move within the load of the sensor.
 fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> {
     let Some(carrier) = mechanism.links().iter().find(|l| l.name == link).and_then(|l| l.body) else {
         return Ok(());
@@ -369,19 +370,19 @@ fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> 
     Ok(())
 }
 
-/// What a log is for.
+/// Use of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Loaded,
     Unloaded,
-    /// With the payload, to judge by.
+    /// Log with the payload for validation.
     Kept,
 }
 
-/// The difference that a payload makes in the torques.
+/// Identifies the payload from the difference that it makes in the torques.
 fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(Identification, Curves)> {
     let mechanism = &model.mechanism;
-    // Friction that the model has is known unless it is asked for anew.
+    // Friction of the model is taken as known unless its estimation is requested.
     let in_model = mechanism.joints().iter().any(|j| j.dynamics.damping != 0.0 || j.dynamics.friction != 0.0);
     let friction = if in_model { own.unknowns.friction } else { own.unknowns.given_friction() };
     let mut joint_model = own.unknowns.given_joint_model(model, context)?;
@@ -392,7 +393,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
     );
     joint_model.search_couplings = false;
     let alone = own.unloaded.is_empty();
-    // One log alone is compared with the model, whose friction counts where it is not asked for anew.
+    // Without an unloaded log the model is the reference; its friction is used unless its estimation is requested.
     let equations = if alone {
         joint_model.terms.viscous = true;
         joint_model.terms.coulomb = !joint_model.asymmetric;
@@ -448,7 +449,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
         .map(|(_, term)| match term {
             Term::Viscous => friction.is_viscous(),
             Term::Coulomb => friction.is_coulomb(),
-            // Most models have none, and the joints' torques contain it.
+            // Most models do not contain rotor inertias, although the joint torques do.
             Term::RotorInertia => model.wants_rotors(),
             _ => true,
         })
@@ -471,7 +472,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
     Ok((result, curves))
 }
 
-/// The model's text with the payload added to the link.
+/// Returns the text of the model with the payload added to the link.
 fn loaded_model(model: &Model, found: &Outcome) -> Result<String> {
     let link = found.link.as_str();
     let own = model.mechanism.links().iter().find(|l| l.name == link).and_then(|l| l.inertia);

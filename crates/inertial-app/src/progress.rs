@@ -1,4 +1,4 @@
-//! Progress of long work, notes beside the result, and the request to stop.
+//! Progress of long work, notes for the user, and stop requests.
 
 use std::time::Duration;
 
@@ -9,48 +9,48 @@ use crate::{Error, Inputs, Note, Result};
 pub enum Unit {
     /// Bytes of files.
     Bytes,
-    /// Samples.
+    /// Number of samples.
     Samples,
     /// Steps of a search.
     Steps,
 }
 
-/// Observer of a job, called from any of its threads. Every method does nothing by default; [`Silent`] is an observer that only does that.
+/// Observer of a job, called from any of its threads. By default all methods do nothing, as in [`Silent`].
 pub trait Progress: Sync {
-    /// Work of a known size begins; a size of zero is unknown.
+    /// Starts work of a known size; zero if the size is unknown.
     fn begin(&self, unit: Unit, total: u64) {
         let _ = (unit, total);
     }
 
-    /// The next part of the work begins.
+    /// Starts the next part of the work.
     fn part(&self, name: &str, size: u64) {
         let _ = (name, size);
     }
 
-    /// This share of the part, or of the whole work where it has no parts, is done.
+    /// Reports the completed fraction of the part, or of the whole work if it has no parts.
     fn share(&self, share: f64) {
         let _ = share;
     }
 
-    /// Best value that a search has found so far.
+    /// Reports the best value that a search has found so far.
     fn best(&self, value: f64) {
         let _ = value;
     }
 
-    /// The work ends.
+    /// Ends the work.
     fn end(&self) {}
 
-    /// Something that people should know beside the result.
+    /// Reports a note for the user.
     fn note(&self, note: &Note) {
         let _ = note;
     }
 
-    /// Whether the work shall stop.
+    /// Returns whether the work must stop.
     fn is_stopped(&self) -> bool {
         false
     }
 
-    /// Time since the job began; zero where there is no clock.
+    /// Returns the time since the job began; zero if there is no clock.
     fn elapsed(&self) -> Duration {
         Duration::ZERO
     }
@@ -62,7 +62,7 @@ pub struct Silent;
 
 impl Progress for Silent {}
 
-/// Observer that passes on everything but notes.
+/// Observer that forwards everything except notes.
 pub(crate) struct Quiet<'p> {
     pub progress: &'p dyn Progress,
 }
@@ -97,45 +97,45 @@ impl Progress for Quiet<'_> {
     }
 }
 
-/// Surroundings of a job: where its inputs come from, and who observes it.
+/// Environment of a job: source of inputs, and observer.
 #[derive(Clone, Copy)]
 pub struct Context<'c> {
     /// Source of inputs.
     pub inputs: &'c dyn Inputs,
-    /// Observer.
+    /// Observer of the work.
     pub progress: &'c dyn Progress,
 }
 
 impl Context<'_> {
-    /// Passes on a note.
+    /// Forwards a note to the observer.
     pub fn note(&self, note: &Note) {
         self.progress.note(note);
     }
 
-    /// Returns [`Error::Interrupted`] where the work shall stop.
+    /// Returns [`Error::Interrupted`] if the work must stop.
     pub fn go_on(&self) -> Result<()> {
         if self.progress.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Begins work on files.
+    /// Starts work on files.
     pub(crate) fn work_on<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Work<'_> {
         let total = names.into_iter().map(|name| self.inputs.size(name)).sum();
         self.work(Unit::Bytes, total)
     }
 
-    /// Begins work of a known size.
+    /// Starts work of a known size.
     pub(crate) fn work(&self, unit: Unit, total: u64) -> Work<'_> {
         self.progress.begin(unit, total);
         Work(self.progress)
     }
 
-    /// Begins with the next file.
+    /// Starts the next file.
     pub(crate) fn file(&self, name: &str) {
         self.progress.part(name, self.inputs.size(name));
     }
 }
 
-/// Work under way; it ends when this is dropped.
+/// Work in progress; it ends when this is dropped.
 #[must_use]
 pub(crate) struct Work<'p>(&'p dyn Progress);
 

@@ -1,5 +1,5 @@
-//! Logs as the equations need them: with further columns, wrenches on the base and contacts; of mechanisms with loops, the
-//! independent joints.
+//! Logs matched with the equations: additional columns, wrenches on the base and contacts; for mechanisms with loops,
+//! the independent joints.
 
 use std::ops::Range;
 
@@ -20,56 +20,56 @@ use crate::{Context, Located, Result, bail, ensure};
 
 const AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 
-/// A known wrench on a link, in its frame.
+/// Known wrench on a link, in its frame.
 struct Contact {
     body: Option<usize>,
     pose: Pose<f64>,
-    /// Number of each component among the further columns; absent ones are zero.
+    /// Index of each component among the additional columns; missing components are zero.
     columns: [Option<usize>; 6],
 }
 
-/// Some samples of a log with the forces that the unknowns predict, sample after sample.
+/// Consecutive samples of a log with the predicted forces, sample by sample.
 pub struct Part<'p> {
-    /// Times.
+    /// Times of the samples.
     pub t: &'p [f64],
     /// Positions of the whole mechanism.
     pub q: &'p [f64],
     /// Velocities; with loops those of the independent coordinates.
     pub v: &'p [f64],
-    /// Measured forces of all rows, as they were fitted.
+    /// Measured forces of all rows, filtered as in the fit.
     pub tau: &'p [f64],
-    /// Which of them count.
+    /// Whether each of these forces is used.
     pub keep: &'p [bool],
-    /// The predicted ones.
+    /// Predicted forces.
     pub prediction: &'p Prediction,
-    /// Number of the first sample as the fit counts, and the distance of the rows that the fit keeps.
+    /// Index of the first sample in the counting of the fit, and distance of the rows that the fit keeps.
     first: usize,
     every: usize,
 }
 
 impl Part<'_> {
-    /// Whether a sample is the centre of a row of the fit.
+    /// Returns whether a sample is the centre of a row of the fit.
     pub fn is_fitted(&self, sample: usize) -> bool {
         (self.first + sample).is_multiple_of(self.every)
     }
 }
 
-/// A prepared log, matched with the equations.
+/// Prepared log, matched with the equations.
 pub struct Recording {
     log: PreparedLog,
     contacts: Vec<Contact>,
     measured: Option<Measured>,
     path: String,
     preparation: String,
-    /// Further columns: first those of the joints' formulas, then the base wrench, then contacts.
+    /// Numbers of columns of the joint formulas, and of all additional columns: these, then the base wrench, then contacts.
     formulas: usize,
     further: usize,
-    /// Share of the work on it that was done before a pass begins.
+    /// Fraction of the work on the log that is done before a pass begins.
     begun: f64,
 }
 
 impl Recording {
-    /// Opens and matches a log.
+    /// Opens a log and matches it with the equations.
     pub fn open(
         context: &Context<'_>,
         options: &LogOptions,
@@ -102,43 +102,43 @@ impl Recording {
         Ok(Self { log, contacts, measured, path, preparation, formulas, further, begun: PREPARED })
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.log.len()
     }
 
-    /// Samples per second.
+    /// Returns the sampling rate (Hz).
     pub fn rate_hz(&self) -> f64 {
         self.log.rate_hz()
     }
 
-    /// Cut-off of the low-pass, where there is one.
+    /// Returns the cut-off of the low-pass filter, if there is one.
     pub fn cutoff_hz(&self) -> Option<f64> {
         self.log.cutoff_hz()
     }
 
-    /// What was repaired and chosen.
+    /// Returns the notes about repairs and choices.
     pub fn notes(&self) -> &[String] {
         self.log.notes()
     }
 
-    /// As the user named it.
+    /// Returns the name given by the user.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The first part, and the last `fraction` to validate with.
+    /// Splits the log into the first part, and the last `fraction` for validation.
     pub fn hold_out(&mut self, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
         Ok(self.log.hold_out(fraction)?)
     }
 
-    /// Begins to pass the log once more.
+    /// Starts another pass over the log.
     pub fn again(&mut self, context: &Context<'_>) {
         context.file(&self.path);
         self.begun = 0.0;
     }
 
-    /// What some samples say of the unknowns, read part by part.
+    /// Summarizes some samples, reading them in parts.
     pub fn summary(
         &mut self,
         context: &Context<'_>,
@@ -149,7 +149,7 @@ impl Recording {
         self.summary_and_excerpt(context, equations, range, huber, None)
     }
 
-    /// The same, with an excerpt of about so many samples.
+    /// Summarizes some samples, and adds an excerpt of about the given number of samples.
     pub fn summary_and_excerpt(
         &mut self,
         context: &Context<'_>,
@@ -163,7 +163,7 @@ impl Recording {
         let plan = BlockPlan::of_log(range.len());
         let (mut before, all, step) = (0, range.len(), self.log.rate_hz().recip());
         self.each_part(context, equations, range, filter.as_ref(), |_, _, data| {
-            // For as long as all live.
+            // Shortens the lifetime to the common one.
             let mut data: Measurements<'_> = data;
             (data.huber, data.filter) = (huber, filter.as_ref());
             data.blocks = Some(plan.after(before));
@@ -180,7 +180,7 @@ impl Recording {
         Ok(out)
     }
 
-    /// Shows some samples part by part, with the forces that values of the unknowns predict.
+    /// Calls `show` with parts of some samples and the forces predicted by the values of the unknowns.
     pub fn predict(
         &mut self,
         context: &Context<'_>,
@@ -196,7 +196,7 @@ impl Recording {
             let mut prediction = equations.predict(&data, values)?;
             let rows = prediction.force.len() / log.len().max(1);
             let cut = |all: &[f64], width: usize| all[inner.start * width..inner.end * width].to_vec();
-            // Both sides pass the filter of the fit; friction is shown as it is at each speed.
+            // The filter of the fit is applied to measured and predicted forces; friction is shown unfiltered at each speed.
             let (tau, keep) = if let Some(filter) = &filter {
                 prediction.force = smoothed(&prediction.force, rows, filter.column_weights(), &inner);
                 let keep = whole(&forces.keep, rows, filter, &inner);
@@ -221,7 +221,7 @@ impl Recording {
         })
     }
 
-    /// Parts overlap by what the filter of rows reaches.
+    /// Calls `work` with each part; parts overlap by the length of the row filter.
     fn each_part(
         &mut self,
         context: &Context<'_>,
@@ -241,7 +241,7 @@ impl Recording {
         Ok(())
     }
 
-    /// A part of the log as the equations take it.
+    /// Calls `work` with a part of the log in the form of the equations.
     fn measured(
         &self,
         equations: &Equations<'_>,
@@ -277,8 +277,8 @@ impl Recording {
         work(log, &forces, data)
     }
 
-    /// The forces of all rows: torques, the wrench on a fixed base, and what contacts add.
-    /// `q` are the positions of the whole mechanism.
+    /// Returns the forces of all rows: torques, the wrench on a fixed base, and the contribution of contacts. `q`
+    /// contains the positions of the whole mechanism.
     fn forces(&self, equations: &Equations<'_>, log: &Prepared, q: &[f64]) -> Result<Forces> {
         let (nv, rows) =
             (equations.coordinates(), equations.coordinates() + 6 * usize::from(equations.has_base_wrench()));
@@ -306,8 +306,8 @@ impl Recording {
         Ok(out)
     }
 
-    /// Forces and contacts together move the robot: `Yπ = τ + Σ Jᵀ w`; with loops `Gᵀ Jᵀ w`, `G` taking the independent
-    /// velocities to all.
+    /// Adds the contact wrenches to the forces: `Yπ = τ + Σ Jᵀ w`; with loops `Gᵀ Jᵀ w`, where `G` maps the
+    /// independent velocities to all velocities.
     fn add_contacts(
         &self,
         equations: &Equations<'_>,
@@ -365,13 +365,13 @@ impl Recording {
     }
 }
 
-/// Samples of a window around `s`, of `count`; shorter at the ends of the log.
+/// Returns the samples of a window around `s`, out of `count`; shorter at the ends of the log.
 fn window(s: usize, weights: usize, count: usize) -> Range<usize> {
     let half = weights / 2;
     s.saturating_sub(half)..(s + half + 1).min(count)
 }
 
-/// Numbers of all rows low-passed, at some samples; where the window leaves the log by the weights that are left.
+/// Returns low-pass filtered values of all rows at some samples; at the ends of the log the truncated weights are normalised.
 fn smoothed(all: &[f64], rows: usize, weights: &[f64], inner: &Range<usize>) -> Vec<f64> {
     let (count, half) = (all.len() / rows.max(1), weights.len() / 2);
     let mut out = Vec::with_capacity(inner.len() * rows);
@@ -388,7 +388,7 @@ fn smoothed(all: &[f64], rows: usize, weights: &[f64], inner: &Range<usize>) -> 
     out
 }
 
-/// Which of the filtered rows count: their windows lie within the log, and samples that do not count have little weight.
+/// Returns whether each filtered row is used: its window lies within the log, and unused samples have little weight.
 fn whole(keep: &[bool], rows: usize, filter: &RowFilter, inner: &Range<usize>) -> Vec<bool> {
     let (count, width) = (keep.len() / rows.max(1), filter.weights().len());
     let mut out = Vec::with_capacity(inner.len() * rows);
@@ -404,7 +404,7 @@ fn whole(keep: &[bool], rows: usize, filter: &RowFilter, inner: &Range<usize>) -
     out
 }
 
-/// Of all rows, sample after sample.
+/// Forces of all rows, sample by sample.
 #[derive(Default)]
 struct Forces {
     tau: Vec<f64>,
@@ -412,7 +412,7 @@ struct Forces {
     keep: Vec<bool>,
 }
 
-/// Finds `contact.LINK.fx` and its like among a log's columns, and adds them to the further ones.
+/// Finds columns such as `contact.LINK.fx` in a log, and adds them to the additional ones.
 fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) -> Result<Vec<Contact>> {
     let mut out: Vec<(String, Contact)> = Vec::new();
     for name in names {
@@ -435,7 +435,7 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
         out[place].1.columns[axis] = Some(further.len());
         further.push(name.clone());
     }
-    // A force without a moment is a wrench too, but not one with a component that is not known.
+    // A force without a moment is accepted, but not a vector with missing components.
     for (link, contact) in &out {
         for part in [0..3, 3..6] {
             let unknown = part.clone().find(|&k| contact.columns[k].is_none());
@@ -451,11 +451,11 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
     Ok(out.into_iter().map(|(_, contact)| contact).collect())
 }
 
-/// A stand-in with the independent joints alone: a log of a mechanism with loops needs no more than their columns.
+/// Returns a mechanism with the independent joints only, since a log of a mechanism with loops needs only their columns.
 fn independent_joints(closed: &ClosedMechanism<'_>) -> Result<Mechanism> {
     let mechanism = closed.mechanism();
     let mut builder = MechanismBuilder::new(mechanism.name(), "ground");
-    // What floats carries the rest, or its columns would not be those of a base.
+    // The floating joint must carry the others, so that its columns are those of a base.
     let base = mechanism.joints().iter().find(|j| j.joint_type == JointType::Floating);
     let base = base.filter(|_| mechanism.base() == Base::Floating).map(|j| j.name.as_str());
     for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {

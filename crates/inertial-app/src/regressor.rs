@@ -1,4 +1,4 @@
-//! Identification from a regressor that was computed elsewhere.
+//! Identification from an externally computed regressor.
 
 use inertial::estimation::{
     ColumnOrder, Prior, PriorKind, RegressorIdentification, RegressorOptions, RegressorRows,
@@ -15,30 +15,30 @@ use crate::{Context, Located, Model, Result, ensure, ensure_option};
 
 const SCHEMA: &str = "inertial/regressor-identification/1";
 
-/// Body that stands for a prior where there is no model: a ball (kg, m).
+/// Mass (kg) and radius (m) of the ball that serves as prior body if there is no model.
 const BALL: [f64; 2] = [1.0, 0.1];
 
 /// Options of an identification from a regressor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Array of the regressor: one row for each equation, ten columns for each body, then columns of other unknowns.
+    /// Array of the regressor: one row per equation, ten columns per body, then columns of other unknowns.
     pub regressor: String,
-    /// Array of the right-hand sides: one number for each row, or one row for each sample.
+    /// Array of the right-hand sides: one number per row, or one row per sample.
     pub rhs: String,
     /// Bodies and prior.
     pub subject: Subject,
-    /// Rows of one sample, each with a noise of its own; by default the columns of the right-hand sides.
+    /// Rows per sample, each with its own noise level; by default the number of columns of the right-hand sides.
     pub rows_per_sample: Option<usize>,
 }
 
 /// Choices about columns and prior.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
-    /// Number of bodies; by default those of the model.
+    /// Number of bodies; by default that of the model.
     pub bodies: Option<usize>,
     /// Order of the ten columns of a body.
     pub order: ColumnOrder,
-    /// How the distance to the prior is measured.
+    /// Measure of the distance to the prior.
     pub prior_kind: PriorKind,
     /// Weight of the prior.
     pub prior_weight: f64,
@@ -51,18 +51,18 @@ impl Default for Subject {
     }
 }
 
-/// Bodies found from a regressor.
+/// Bodies identified from a regressor.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Schema of the object.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// The estimate.
+    /// Result of the estimation.
     #[serde(flatten)]
     pub result: RegressorIdentification,
 }
 
-/// Identifies bodies; a model gives their names and the prior.
+/// Identifies bodies; a model provides their names and the prior.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     let source = Source { raw: true, ..Source::default() };
     let open = |name: &str| context.inputs.log(name, &source).at(name);
@@ -100,7 +100,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
 }
 
 impl Subject {
-    /// Number of bodies.
+    /// Returns the number of bodies.
     pub fn count(&self, mechanism: Option<&Mechanism>) -> Result<usize> {
         let own = mechanism.map(|m| m.parameter_blocks().len());
         if let Some(m) = mechanism {
@@ -127,7 +127,7 @@ impl Subject {
         }
     }
 
-    /// Estimates from rows; a mechanism gives names and prior of the bodies.
+    /// Identifies bodies from rows; a mechanism provides their names and the prior.
     pub fn identify(&self, rows: RegressorRows, mechanism: Option<&Mechanism>) -> Result<Outcome> {
         check_prior_weight(self.prior_weight)?;
         let (names, prior, note) = if let Some(mechanism) = mechanism {

@@ -1,4 +1,4 @@
-//! JSON schemas of the outcomes, from their types.
+//! JSON schemas of the outcomes, generated from their types.
 //!
 //! `cargo run -p inertial-app --example schemas -- docs/schema` writes them; a test compares the files with the types.
 
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{check, columns, design, export, fleet, flight, follow, regressor, simulate, studies, validate};
 
-/// Schemas by name.
+/// Returns the schemas by name.
 pub fn schemas() -> Vec<(&'static str, Value)> {
     let one = of::<check::Outcome>();
     let several = of::<check::Several<'_>>();
     let mut checked = either(&one, &several);
     let only = |schema: &Value| json!({"required": difference(schema, &checked["required"])});
     checked["oneOf"] = json!([only(&one), only(&several)]);
-    // Streams add the time, and momentum has fields of its own.
+    // Stream outcomes add the time, and momentum outcomes have additional fields.
     let identified = either(&of::<follow::Outcome>(), &of::<flight::Outcome>());
     [
         ("check", "What `inertial check --json` prints: whether bodies can exist", checked),
@@ -69,12 +69,12 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
     .into()
 }
 
-/// The text of a schema file.
+/// Returns the text of a schema file.
 pub fn text(schema: &Value) -> String {
     format!("{schema:#}\n")
 }
 
-/// Schema of what a type serializes to.
+/// Returns the schema of the serialized form of a type.
 fn of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
@@ -83,7 +83,7 @@ fn of<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Removes what only Rust knows (widths of numbers, links and line ends in descriptions), and describes tags.
+/// Removes Rust-specific details (widths of numbers, links and line breaks in descriptions), and describes tags.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Array(parts) => parts.iter_mut().for_each(plain),
@@ -104,7 +104,7 @@ fn plain(schema: &mut Value) {
     }
 }
 
-/// Gives a schema its name and title.
+/// Adds name and title to a schema.
 fn headed(name: &str, title: &str, schema: &Value) -> Value {
     let mut out = Map::new();
     out.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
@@ -118,7 +118,7 @@ fn headed(name: &str, title: &str, schema: &Value) -> Value {
     out.into()
 }
 
-/// Fields that may be absent are never null: they are left out.
+/// Removes null from the types of optional fields, which are omitted instead.
 fn without_nulls(schema: &mut Value) {
     match schema {
         Value::Array(parts) => parts.iter_mut().for_each(without_nulls),
@@ -154,7 +154,7 @@ fn not_null(field: &mut Value) {
     }
 }
 
-/// Name of the definition that a field, or each of its items, refers to.
+/// Returns the name of the definition to which a field, or each of its items, refers.
 fn definition(field: &Value) -> Option<&str> {
     let part = field.get("$ref").or_else(|| field.get("items")?.get("$ref"))?;
     part.as_str()?.rsplit('/').next()
@@ -164,14 +164,14 @@ fn contains(list: &Value, name: &str) -> bool {
     list.as_array().is_some_and(|list| list.iter().any(|entry| entry == name))
 }
 
-/// Required fields of a schema that are not in a list.
+/// Returns the required fields of a schema that are not in a list.
 fn difference(schema: &Value, list: &Value) -> Vec<Value> {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     required.into_iter().filter(|name| name.as_str().is_some_and(|name| !contains(list, name))).collect()
 }
 
-/// Schema of objects of one kind or the other: fields of both, of which those of both are required. Fields of the same name are
-/// described by the first kind; where they consist of objects, these are of either kind too.
+/// Returns the schema of objects of either kind: it has the fields of both, and requires those that both require.
+/// Fields of the same name are described by the first kind; if they consist of objects, these are merged likewise.
 fn either(one: &Value, other: &Value) -> Value {
     let mut out = one.clone();
     for (name, field) in other["properties"].as_object().into_iter().flatten() {

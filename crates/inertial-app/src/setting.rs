@@ -1,14 +1,14 @@
-//! Numbers for columns of a log and for joints.
+//! Numbers assigned to columns of a log and to joints.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A number for a column, a group of columns or a joint: `tau.elbow=0.1`, `base.w=8e-5`, `finger=0.02`.
+/// Number assigned to a column, a group of columns or a joint: `tau.elbow=0.1`, `base.w=8e-5`, `finger=0.02`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
-    /// The column, group or joint.
+    /// Name of the column, group or joint.
     pub column: String,
-    /// Its value.
+    /// Value of the setting.
     pub value: f64,
 }
 

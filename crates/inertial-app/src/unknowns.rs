@@ -1,4 +1,4 @@
-//! Unknowns of an identification: what is measured, and which terms the joints have.
+//! Unknowns of an identification: measured quantities and joint terms.
 
 use inertial::estimation::{AutoTerms, Equations, JointModel, JointTerms};
 use inertial::identifiability::Measured;
@@ -10,11 +10,11 @@ use crate::choice::{self, Coupling, Friction, Offset};
 use crate::logs::TEXT_LIMIT;
 use crate::{Context, Located, Model, Result, ensure_option};
 
-/// Options that decide what the unknowns are.
+/// Options that determine the unknowns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Unknowns {
-    /// What the sensors give besides the motion; by default joint torques, with a floating base both.
+    /// Measured quantities besides the motion; joint torques by default, with a floating base also the base wrench.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
@@ -22,7 +22,7 @@ pub struct Unknowns {
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Friction>")]
     pub friction: Friction,
-    /// Search for drives that turn with two neighbouring joints.
+    /// Search for drives that are coupled to two neighbouring joints.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Coupling>")]
     pub coupling: Coupling,
@@ -35,7 +35,7 @@ pub struct Unknowns {
 }
 
 impl Unknowns {
-    /// Equations of the unknowns.
+    /// Returns the equations of the unknowns.
     pub fn equations<'m>(&self, model: &'m Model, context: &Context<'_>) -> Result<Equations<'m>> {
         self.equations_with(model, self.joint_model(model, context)?)
     }
@@ -50,19 +50,19 @@ impl Unknowns {
         Equations::measuring(&model.mechanism, joints, DEFAULT_SNAP, measured).at(&model.label)
     }
 
-    /// Terms of the joints; those that the options leave open are chosen by the data.
+    /// Returns the joint terms; those that the options do not fix are selected by the data.
     pub fn joint_model(&self, model: &Model, context: &Context<'_>) -> Result<JointModel> {
         let auto = AutoTerms {
             friction: self.friction == Friction::Auto,
-            // Coulomb friction of each direction contains an offset.
+            // Direction-dependent Coulomb friction already contains an offset.
             offset: self.offset == Offset::Auto && self.friction != Friction::Asymmetric,
             rotor_inertia: model.options.rotors.is_none(),
         };
         self.with_auto(auto, model, context)
     }
 
-    /// Terms of the joints for jobs in which the data do not choose: viscous and Coulomb friction, and offsets, where the options leave
-    /// them open.
+    /// Returns the joint terms for jobs without automatic selection: viscous and Coulomb friction, and offsets,
+    /// unless the options specify others.
     pub fn given_joint_model(&self, model: &Model, context: &Context<'_>) -> Result<JointModel> {
         let friction = self.given_friction();
         let open = self.offset == Offset::Auto && friction != Friction::Asymmetric;
@@ -71,7 +71,7 @@ impl Unknowns {
         all.with_auto(AutoTerms::default(), model, context)
     }
 
-    /// Friction for jobs in which the data do not choose.
+    /// Returns the friction for jobs without automatic selection.
     pub(crate) fn given_friction(&self) -> Friction {
         if self.friction == Friction::Auto { Friction::Both } else { self.friction }
     }
@@ -97,7 +97,7 @@ impl Unknowns {
         Ok(out)
     }
 
-    /// Names of inputs that are read.
+    /// Returns the names of the inputs that are read.
     pub fn files(&self) -> impl Iterator<Item = String> + '_ {
         self.joint_model.iter().cloned()
     }

@@ -1,4 +1,4 @@
-//! Validation: how well does a model predict what was measured?
+//! Validation of model predictions with measured data.
 
 use inertial::estimation::{Equations, Summary, Validation, validate};
 use inertial::identifiability::Measured;
@@ -18,20 +18,20 @@ use crate::{Context, Located, Model, Note, Result, ensure, ensure_option, flight
 pub struct Options {
     /// Logs to predict.
     pub logs: Vec<String>,
-    /// What the logs measure: `momentum` of a free-flying robot, else forces.
+    /// Measured quantities of the logs: `momentum` of a free-flying robot, otherwise forces.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
-    /// Largest relative residual of all joints together that passes.
+    /// Largest relative residual of all joints together that passes the validation.
     pub threshold: Option<f64>,
-    /// How logs are prepared.
+    /// Preparation of the logs.
     pub log: LogOptions,
-    /// Whether the outcome has curves to draw; the logs are passed once more.
+    /// Whether the outcome contains curves for plots; the logs are then read once more.
     pub draw: bool,
 }
 
 impl Options {
-    /// Names of all inputs beside the model.
+    /// Returns the names of all inputs except the model.
     pub fn files(&self) -> Vec<String> {
         self.logs.iter().cloned().chain(self.log.files()).collect()
     }
@@ -40,16 +40,16 @@ impl Options {
 /// Residuals of a model's prediction.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
-    /// The residuals.
+    /// Residuals of the prediction.
     #[serde(flatten)]
     pub result: Validation,
-    /// Whether the residual is not above the threshold and every joint was judged.
+    /// Whether the residual does not exceed the threshold and every joint was validated.
     #[serde(skip)]
     pub passed: bool,
-    /// Threshold that was asked for.
+    /// Requested threshold.
     #[serde(skip)]
     pub threshold: Option<f64>,
-    /// Measured and predicted forces, where they were asked for.
+    /// Measured and predicted forces, if requested.
     #[serde(skip)]
     pub curves: Option<Curves>,
 }

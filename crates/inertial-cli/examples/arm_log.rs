@@ -1,5 +1,5 @@
-//! Makes the log that `inertial demo arm` identifies from: the built-in seven-axis arm with friction, rotor inertias and
-//! noise, on a motion that is a Fourier series within its limits.
+//! Generates the log that `inertial demo arm` identifies from: the built-in seven-axis arm with friction, rotor
+//! inertias and noise, on a motion given by Fourier series within its limits.
 //!
 //! ```sh
 //! cargo run -p inertial-cli --example arm_log -- crates/inertial-cli/data/arm.csv.gz
@@ -17,11 +17,11 @@ const RATE: f64 = 100.0;
 const SECONDS: f64 = 20.0;
 const HARMONICS: usize = 5;
 const PERIOD: f64 = 10.0;
-/// Part of the limits that the motion uses.
+/// Fraction of the limits that the motion uses.
 const REACH: f64 = 0.85;
 /// Noise of a torque sensor, relative to the largest torque of its joint.
 const TORQUE_NOISE: f64 = 2e-3;
-/// Step of the encoders (rad).
+/// Resolution of the encoders (rad).
 const ENCODER: f64 = 1e-5;
 
 fn main() -> Result<()> {

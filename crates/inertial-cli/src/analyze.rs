@@ -1,4 +1,4 @@
-//! `inertial analyze`: which parameters can any experiment reveal, and in which combinations?
+//! `inertial analyze`: identifiability analysis of a model.
 
 use std::path::{Path, PathBuf};
 
@@ -64,29 +64,29 @@ pub struct Args {
     /// Model file, '-' for standard input, or builtin:NAME
     #[arg(value_name = "MODEL")]
     model: String,
-    /// What the sensors give [default: joint-torques; with a floating base both]
+    /// Measured quantities [default: joint-torques; with a floating base both]
     #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>())]
     measured: Option<Measured>,
     /// Free flight: no external force acts on the floating base
     #[arg(long, hide_short_help = true)]
     ballistic: bool,
-    /// Momentum of a free-flying robot with its wheels, where momentum is measured [default: zero with wheels, else any]
+    /// Total momentum of a free-flying robot with its wheels, if momentum is measured [default: zero with wheels, else any]
     #[arg(long, value_name = "TOTAL", value_parser = choice::<TotalMomentum>(), hide_short_help = true)]
     total_momentum: Option<TotalMomentum>,
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     joints: Option<Vec<String>>,
-    /// Only experiments at rest: what gravity reveals
+    /// Consider static experiments only, in which gravity alone excites the parameters
     #[arg(long = "static", conflicts_with = "kinetic", hide_short_help = true)]
     at_rest: bool,
-    /// Only the kinetic energy, without gravity
+    /// Consider the kinetic energy only, without gravity
     #[arg(long, hide_short_help = true)]
     kinetic: bool,
-    /// Method that finds the rank
+    /// Method used to find the rank
     #[arg(long, value_name = "METHOD", value_parser = choice::<Method>(), hide_short_help = true,
           default_value = Options::default().method.word())]
     method: Method,
-    /// Distance from a special position up to which geometry counts as special (radians; lengths relative to the robot)
+    /// Tolerance within which geometry is treated as special (radians; lengths relative to the robot)
     #[arg(long, value_name = "TOL", default_value_t = Options::default().snap, hide_short_help = true)]
     snap: f64,
     /// Prefer these as base parameters, in this order
@@ -109,7 +109,7 @@ pub struct Args {
     /// Print the table as LaTeX
     #[arg(long, conflicts_with = "plot", help_heading = OUTPUT, hide_short_help = true)]
     latex: bool,
-    /// Write the result here instead, completely or not at all
+    /// Write the result to a file instead, completely or not at all
     #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -130,7 +130,7 @@ impl Args {
             joints: self.joints.clone(),
             at_rest: self.at_rest,
             kinetic: self.kinetic,
-            // The picture shows principles, which the recursion does not know.
+            // The graph shows the principles of null vectors, which the recursion does not provide.
             method: if self.is_picture() && self.method == Method::Auto { Method::Drng } else { self.method },
             snap: self.snap,
             choose: self.choose.clone(),
@@ -139,7 +139,7 @@ impl Args {
         }
     }
 
-    /// Whether a picture of the graph is written.
+    /// Returns whether a picture of the graph is written.
     fn is_picture(&self) -> bool {
         let extension = self.out.as_deref().and_then(Path::extension);
         self.explain && extension.is_some_and(|e| e.eq_ignore_ascii_case("svg"))
@@ -154,7 +154,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let outcome = analyze(&model, &args.analysis_options(), &context)?;
     let analysis = &outcome.analysis;
     let out = if args.json {
-        // Keys in alphabetical order, as every version has written them.
+        // Keys are in alphabetical order, as in all earlier versions.
         serde_json::to_string_pretty(&serde_json::to_value(&outcome)?)? + "\n"
     } else if let Some(table) = args.csv {
         text::csv(analysis, table)

@@ -1,4 +1,4 @@
-//! Progress bar on a terminal, once the work has lasted a while; nothing anywhere else.
+//! Progress bar on a terminal for work that lasts longer than a second.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inertial::consistency::significant;
 use inertial_app::Unit;
 
-/// Work that is done sooner shows no bar.
+/// Duration of the work after which the bar appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A bar that is cleared when it is dropped.
+/// Progress bar that is cleared when it is dropped.
 pub struct Bar {
     drawn: ProgressBar,
-    /// Where the part under way begins, and its size.
+    /// Start and size of the current part.
     start: u64,
     size: u64,
     shown: bool,
@@ -37,17 +37,17 @@ impl Bar {
         Self { drawn: bar, start: 0, size: total, shown: false }
     }
 
-    /// Begins a part where the last one ended.
+    /// Starts a part at the end of the last one.
     pub fn part(&mut self, name: &str, size: u64) {
         (self.start, self.size) = (self.drawn.position(), size);
         self.drawn.set_message(name.to_owned());
     }
 
-    /// Shows the share of the part that is done.
+    /// Shows the completed fraction of the part.
     pub fn share(&mut self, share: f64) {
         self.drawn.set_position(self.start + (share.clamp(0.0, 1.0) * self.size as f64).round() as u64);
         if !self.shown && self.drawn.elapsed() > PATIENCE {
-            // Stays hidden by indicatif itself where standard error is not a terminal.
+            // The bar stays hidden in indicatif if standard error is not a terminal.
             self.drawn.set_draw_target(ProgressDrawTarget::stderr());
             self.shown = true;
         }
@@ -61,7 +61,7 @@ impl Bar {
         self.drawn.set_message(format!("criterion {}", significant(value, 6)));
     }
 
-    /// Writes beside the bar, not into it.
+    /// Hides the bar while `write` runs.
     pub fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         self.drawn.suspend(write)
     }

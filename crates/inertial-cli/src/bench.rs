@@ -1,4 +1,4 @@
-//! `inertial bench`: how fast is each kernel on this machine, for this model?
+//! `inertial bench`: speed of each kernel on this machine, for a given model.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -98,18 +98,18 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Position, velocity, acceleration.
+/// State of a sample: position, velocity, acceleration.
 struct State {
     q: Vec<f64>,
     v: Vec<f64>,
     a: Vec<f64>,
 }
 
-/// Measures kernels.
+/// Timings of kernels.
 struct Bench<'a> {
-    /// The only kernel to measure.
+    /// Name of the only kernel to measure.
     only: Option<&'a str>,
-    /// Calls of each kernel.
+    /// Number of calls of each kernel.
     calls: Option<u64>,
     /// Names of all kernels of the model.
     known: Vec<&'static str>,
@@ -159,24 +159,24 @@ impl Bench<'_> {
             })?;
         }
         let forward = self.measure("forward-dynamics", &states, |s| {
-            // Any numbers serve as forces.
+            // Arbitrary numbers serve as forces.
             let (v, tau, a) = (&s.v[..dof], &s.a[..dof], &mut row[..dof]);
             Ok(closed.forward_dynamics(&mut workspace, &s.q, v, tau, black_box(a))?)
         });
-        // A model without masses has every kernel but this one.
+        // A model without masses supports all other kernels.
         if let Err(error) = forward {
             shell.say(&format!("forward-dynamics is left out: {error:#}"));
         }
         self.identifiability(closed, &states)?;
-        // A model without joints or masses has nothing to estimate.
+        // A model without joints or masses has no unknowns to estimate.
         if let Err(error) = if tree { self.estimation(&inverse, m) } else { Ok(()) } {
             shell.say(&format!("lmi and manifold are left out: {error:#}"));
         }
         Ok(())
     }
 
-    /// Estimates of bodies that can exist, with friction and offsets, from the summary of a simulated log with noise: what
-    /// `identify` does after reading.
+    /// Measures physically consistent estimates with friction and offsets from the summary of a simulated noisy log,
+    /// which is the work of `identify` after reading.
     fn estimation(&mut self, inverse: &InverseDynamics, m: &Mechanism) -> Result<()> {
         const SAMPLES: usize = 500;
         if self.skips(&["lmi", "manifold"]) {
@@ -191,7 +191,7 @@ impl Bench<'_> {
         for (state, tau) in states.iter().zip(tau.chunks_mut(m.nv().max(1))) {
             inverse.rnea(&mut scratch, &state.q, &state.v, &state.a, tau)?;
             for (k, (tau, v)) in tau.iter_mut().zip(&state.v).enumerate() {
-                // Friction, and noise of a few percent from digits that mean nothing.
+                // Friction, and pseudo-random noise of a few percent.
                 *tau += 0.1 * v + 0.2 * v.signum() + 0.1 * (1e6 * v + k as f64).sin() * (1.0 + tau.abs());
             }
         }
@@ -209,7 +209,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Packed torque regressors of many samples, per sample.
+    /// Measures packed torque regressors of many samples, per sample.
     fn batch(&mut self, inverse: &InverseDynamics, states: &[State]) -> Result<()> {
         const SAMPLES: usize = 10_000;
         if self.skips(&["regressor-batch"]) {
@@ -225,7 +225,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The D-criterion of a motion of many samples with its gradient, as a design needs it in every step.
+    /// Measures the D-criterion and its gradient for a motion of many samples, as in every step of a design.
     fn criterion(&mut self, m: &Mechanism, inverse: &InverseDynamics, states: &[State]) -> Result<()> {
         const SAMPLES: usize = 2000;
         if self.skips(&["criterion-2000"]) {
@@ -248,7 +248,7 @@ impl Bench<'_> {
         })
     }
 
-    /// What can be known: the recursion (trees), null vectors with reasons, the exact rank, the whole answer.
+    /// Measures the identifiability analysis: the recursion (trees), null vectors with reasons, the exact rank, the whole analysis.
     fn identifiability(&mut self, closed: &ClosedMechanism<'_>, states: &[State]) -> Result<()> {
         let m = closed.mechanism();
         let tree = m.loops().is_empty();
@@ -287,7 +287,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Whether none of some kernels is to be measured, so that their preparation is not needed.
+    /// Returns whether none of the given kernels is measured, so that their preparation can be skipped.
     fn skips(&mut self, names: &[&'static str]) -> bool {
         let skips = self.only.is_some_and(|only| !names.contains(&only));
         if skips {
@@ -306,7 +306,7 @@ impl Bench<'_> {
         self.measure_parts(name, 1, states, kernel)
     }
 
-    /// Measures the time of each of the equal parts of a call, in batches of calls that are long enough for the clock.
+    /// Measures the time of each of the equal parts of a call, in batches that are long enough for the resolution of the clock.
     fn measure_parts(
         &mut self,
         name: &'static str,
@@ -348,7 +348,7 @@ impl Bench<'_> {
     }
 }
 
-/// Positions, velocities and accelerations of `count` samples, one after the other; states repeat where there are fewer.
+/// Stacks positions, velocities and accelerations of `count` samples; states are repeated if there are fewer.
 fn stacked(states: &[State], count: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let all = |part: fn(&State) -> &[f64]| -> Vec<f64> {
         states.iter().cycle().take(count).flat_map(part).copied().collect()
@@ -356,12 +356,12 @@ fn stacked(states: &[State], count: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     (all(|s| &s.q), all(|s| &s.v), all(|s| &s.a))
 }
 
-/// States at random, always the same: a tree within an eighth of a turn of its assembly, loops at theirs.
+/// Returns reproducible random states: trees within an eighth of a turn of their assembly, loops at their assembly.
 fn states(closed: &ClosedMechanism<'_>, count: usize) -> Vec<State> {
     let m = closed.mechanism();
     let mut seed = 1_u64;
     let mut random = || {
-        // Knuth's linear congruential generator; the upper bits are good enough to spread states.
+        // Knuth's linear congruential generator; the upper bits are sufficiently random for this purpose.
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 11) as f64 / (1_u64 << 53) as f64 * 2.0 - 1.0
     };

@@ -1,4 +1,4 @@
-//! `inertial check`: can these inertial parameters belong to physical bodies?
+//! `inertial check`: physical consistency of inertial parameters.
 
 use std::path::PathBuf;
 
@@ -59,13 +59,13 @@ pub struct Args {
     /// List links without inertial parameters too
     #[arg(long)]
     all: bool,
-    /// Violation that counts as rounding, relative to the largest principal moment
+    /// Violation that is accepted as rounding error, relative to the largest principal moment
     #[arg(long, value_name = "REL", default_value_t = DEFAULT_TOLERANCE, value_parser = tolerance)]
     tolerance: f64,
     /// Write the model with the nearest consistent parameters
     #[arg(long, requires = "out", help_heading = OUTPUT)]
     fix: bool,
-    /// File that --fix writes, completely or not at all; a mechanism file where it ends with .toml or .json
+    /// File written by --fix, completely or not at all; a mechanism file if it ends with .toml or .json
     #[arg(long, value_name = "PATH", requires = "fix", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Print the result as JSON
@@ -88,7 +88,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     for name in &args.models {
         match judge(name, args, shell) {
             Ok(found) => judged.push(found),
-            // With several files the others are still judged; each bad one has its line.
+            // The other files are still checked; each failure is reported in one line.
             Err(error) => {
                 if let Some(earlier) = failure.replace(error) {
                     shell.say(&words(&earlier));
@@ -115,11 +115,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     Ok(Answer::of(judged.iter().all(|j| j.outcome.consistent)))
 }
 
-/// Verdicts on one input.
+/// Verdict on one input.
 struct Judged {
     /// Name of the input for messages.
     label: String,
-    /// Name of the model; a table has none.
+    /// Name of the model; empty for a table.
     name: String,
     outcome: Outcome,
 }

@@ -1,4 +1,4 @@
-//! `inertial columns`: what does a log hold, and what is each column taken for?
+//! `inertial columns`: columns of a log and their interpretation.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ Exit status: 0 done, 1 the log lacks a column that MODEL needs, 2 bad input.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {
-    /// The log
+    /// Log file
     #[arg(value_name = "LOG")]
     log: String,
     /// Model file, or builtin:NAME
@@ -42,7 +42,7 @@ pub struct Args {
     /// Names and units of the log's columns, in TOML
     #[arg(long, value_name = "MAP")]
     columns: Option<String>,
-    /// Topics of a ROS bag, with commas between them [default: the only one with joint states]
+    /// Topics of a ROS bag, separated by commas [default: the only one with joint states]
     #[arg(long, value_name = "TOPICS")]
     topic: Option<String>,
     /// Write the column map to a file, completely or not at all

@@ -1,4 +1,4 @@
-//! `inertial demo`: the main job on a model that ships inside the program.
+//! `inertial demo`: demonstrations with built-in models.
 
 mod arm;
 mod leg_on_bench;
@@ -47,22 +47,22 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Which model or demo (see below); --list names the models
+    /// Model or demo (see below); --list prints the models
     #[arg(default_value = "arm7")]
     name: String,
-    /// Name the models and stop; each is builtin:NAME for every command
+    /// List the models and exit; every command accepts them as builtin:NAME
     #[arg(long)]
     list: bool,
-    /// Picture of slow-motion (SVG)
+    /// Figure of slow-motion (SVG)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Of space-robot: the published motion alone, without designs
+    /// Run the published motion of space-robot only, without designs
     #[arg(long)]
     published: bool,
-    /// Of space-robot: write figures 4, 6 and 7 as SVG files into a folder
+    /// Write figures 4, 6 and 7 of space-robot as SVG files into a folder
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Of space-robot: print the result as JSON
+    /// Print the result of space-robot as JSON
     #[arg(long)]
     json: bool,
 }
@@ -111,13 +111,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Holding forces, effective inertias and energies at one configuration.
+/// Formats holding forces, effective inertias and energies at one configuration.
 fn dynamics(closed: &ClosedMechanism<'_>, style: Style) -> Result<String> {
     let mut workspace = closed.workspace();
     let n = closed.dof();
     let mut q = closed.assembled().to_vec();
     let place = if closed.mechanism().loops().is_empty() {
-        // Away from zero, where arms are often stretched out and many numbers vanish.
+        // At zero, arms are often stretched out and many quantities vanish.
         closed.mechanism().integrate(&mut q, &vec![0.3; n]);
         "Every coordinate 0.3 away from zero"
     } else {

@@ -1,4 +1,4 @@
-//! `inertial design`: which motion reveals the parameters best, within the joint limits?
+//! `inertial design`: design of a motion that determines the parameters within the joint limits.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ it and keeps the best motion so far.
 
 ";
 
-/// Headings of the help.
+/// Headings in the help.
 const UNKNOWNS: &str = "Measurement and unknowns";
 const ROOM: &str = "Limits of the motion";
 const SEARCH: &str = "Search";
@@ -76,23 +76,23 @@ pub struct Args {
     /// Length of the motion in seconds
     #[arg(long, value_name = "S", default_value_t = usual().duration)]
     duration: f64,
-    /// Samples that will be measured per second
+    /// Sampling rate of the measurement in Hz
     #[arg(long, value_name = "HZ", default_value_t = usual().rate)]
     rate: f64,
     /// Basis of the trajectory [default: fourier; for a free flight velocity]
     #[arg(long, value_name = "BASIS", value_parser = choice::<Shape>(), help_heading = SEARCH, hide_short_help = true)]
     trajectory: Option<Shape>,
-    /// Harmonics of a Fourier series [default: one for each two seconds, 5 to 12]
+    /// Harmonics of a Fourier series [default: one per two seconds, 5 to 12]
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     harmonics: Option<usize>,
-    /// Pieces of other trajectories [default: one for each second]
+    /// Intervals of other trajectories [default: one per second]
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     intervals: Option<usize>,
-    /// Start of every joint, then its range in an interval (rad or m), of the cycloids of a free flight [default: the best ones]
+    /// Seeds of the cycloids of a free flight: start of every joint, then its range in an interval (rad or m) [default: optimized]
     #[arg(long, value_name = "Q1,…,R1,…", value_delimiter = ',', allow_hyphen_values = true, help_heading = SEARCH,
           hide_short_help = true)]
     seeds: Option<Vec<f64>>,
-    /// Direction combinations of the cycloids of a free flight, one for each interval
+    /// Direction combinations of the cycloids of a free flight, one per interval
     #[arg(long, value_name = "WHICH", value_parser = choice::<Combinations>(),
           default_value = usual().combinations.word(), help_heading = SEARCH, hide_short_help = true)]
     combinations: Combinations,
@@ -103,75 +103,75 @@ pub struct Args {
     /// Weight of the speeds in --criterion paper
     #[arg(long, value_name = "W", default_value_t = usual().weight, help_heading = SEARCH, hide_short_help = true)]
     weight: f64,
-    /// What the sensors give [default: joint-torques; with a floating base both]
+    /// Measured quantities [default: joint-torques; with a floating base both]
     #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>(), help_heading = UNKNOWNS)]
     measured: Option<Measured>,
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = UNKNOWNS, hide_short_help = true)]
     joints: Option<Vec<String>>,
-    /// Standard deviations of the measurement: tau (N m), tau.JOINT, wrench.f (N), wrench.t (N m); of a free flight dq,
-    /// base.v and base.w [default: 1; of a free flight 1e-4]
+    /// Standard deviations of the measurement: tau (N m), tau.JOINT, wrench.f (N), wrench.t (N m); for a free flight
+    /// dq, base.v and base.w [default: 1; for a free flight 1e-4]
     #[arg(long, value_name = "KEY=X,…", value_delimiter = ',', help_heading = UNKNOWNS)]
     noise: Vec<Setting>,
-    /// Friction that will be estimated
+    /// Friction terms to be estimated
     #[arg(long, value_name = "FRICTION", value_parser = choice::<Friction>(), default_value = usual().friction.word(),
           help_heading = UNKNOWNS)]
     friction: Friction,
-    /// Stribeck friction that --friction stribeck is designed about: force (N m or N), speed (rad/s
-    /// or m/s), exponent [default: the model's Coulomb friction or 1, 0.1, 2]
+    /// Stribeck friction about which --friction stribeck is linearized: force (N m or N), speed (rad/s or m/s),
+    /// exponent [default: the model's Coulomb friction or 1, 0.1, 2]
     #[arg(long, value_name = "F,V,D", value_parser = numbers::<3>, help_heading = UNKNOWNS, hide_short_help = true)]
     stribeck: Option<[f64; 3]>,
-    /// A constant offset of each joint's torque will be estimated
+    /// Include a constant torque offset of each joint in the unknowns
     #[arg(long, help_heading = UNKNOWNS)]
     offset: bool,
     /// Summary of earlier logs, as identify --summary-out writes it
     #[arg(long, value_name = "FILE", help_heading = UNKNOWNS, hide_short_help = true)]
     prior_summary: Vec<String>,
-    /// Highest acceleration of every joint (rad/s² or m/s²)
+    /// Acceleration limit of every joint (rad/s² or m/s²)
     #[arg(long, value_name = "A", default_value_t = usual().acceleration, help_heading = ROOM)]
     acceleration: f64,
-    /// Highest speed of joints whose model gives none (rad/s or m/s)
+    /// Speed limit of joints without one in the model (rad/s or m/s)
     #[arg(long, value_name = "V", default_value_t = usual().velocity, help_heading = ROOM)]
     velocity: f64,
-    /// Share of every limit that is kept free
+    /// Fraction of every limit that is kept free
     #[arg(long, value_name = "F", default_value_t = usual().margin, help_heading = ROOM)]
     margin: f64,
-    /// Position of every joint at the start, in the model's order [default: the best one]
+    /// Start position of every joint, in the order of the model [default: optimized]
     #[arg(long, value_name = "Q1,Q2,…", value_delimiter = ',', allow_hyphen_values = true, help_heading = ROOM, hide_short_help = true)]
     start: Option<Vec<f64>>,
-    /// Box that all links must stay in: lowest and highest corner (m)
+    /// Box in which all links must stay: lower and upper corner (m)
     #[arg(long, value_name = "X,Y,Z,X,Y,Z", allow_hyphen_values = true, value_parser = numbers::<6>,
           help_heading = ROOM)]
     workspace: Option<[f64; 6]>,
-    /// Height that all links must stay above (m)
+    /// Height above which all links must stay (m)
     #[arg(long, value_name = "Z", allow_hyphen_values = true, help_heading = ROOM)]
     ground: Option<f64>,
-    /// Take links as capsules of this radius (m), and keep them from each other
+    /// Treat links as capsules of this radius (m), and avoid collisions between them
     #[arg(long, value_name = "R", help_heading = ROOM)]
     link_radius: Option<f64>,
-    /// Keep the model's own collision shapes (spheres, cylinders, boxes) from each other
+    /// Avoid collisions between the collision shapes of the model (spheres, cylinders, boxes)
     #[arg(long, help_heading = ROOM, hide_short_help = true)]
     self_collision: bool,
-    /// Distance to keep from everything (m)
+    /// Minimum distance to all obstacles (m)
     #[arg(long, value_name = "D", default_value_t = usual().clearance, help_heading = ROOM, hide_short_help = true)]
     clearance: f64,
-    /// Move a floating base so far to each side (m, rad) [default: it is held still]
+    /// Range of motion of a floating base to each side (m, rad) [default: held still]
     #[arg(long, value_name = "X,A", value_parser = numbers::<2>, help_heading = ROOM, hide_short_help = true)]
     base_motion: Option<[f64; 2]>,
     /// Other models that the robot might be
     #[arg(long, value_name = "MODEL", num_args = 1.., help_heading = SEARCH, hide_short_help = true)]
     robust: Vec<String>,
-    /// How the criteria of several models are combined
+    /// Combination of the criteria of several models
     #[arg(long, value_name = "BY", value_parser = choice::<Robust>(), default_value = usual().robust_by.word(),
           help_heading = SEARCH, hide_short_help = true)]
     robust_by: Robust,
-    /// Searches from different random motions
+    /// Number of searches from different random motions
     #[arg(long, value_name = "N", default_value_t = usual().starts, help_heading = SEARCH, hide_short_help = true)]
     starts: usize,
-    /// Steps of each search, at most [default: until it converges]
+    /// Largest number of steps of each search [default: until convergence]
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     iterations: Option<usize>,
-    /// End the search after so many seconds and keep the best motion so far [default: 20 without --iterations]
+    /// Time limit in seconds, after which the best motion so far is kept [default: 20 without --iterations]
     #[arg(long, visible_alias = "time", value_name = "S", help_heading = SEARCH)]
     time_limit: Option<f64>,
     /// Seed of the random motions: same inputs and seed, same result

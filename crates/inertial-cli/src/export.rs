@@ -1,4 +1,4 @@
-//! `inertial export`: values for controllers, simulators and programs.
+//! `inertial export`: export of values for controllers, simulators and programs.
 
 use std::path::PathBuf;
 
@@ -42,16 +42,16 @@ pub struct Args {
     /// Model file, builtin:NAME, or a result of 'identify --json'
     #[arg(value_name = "INPUT")]
     input: String,
-    /// What the values are for
+    /// Target format
     #[arg(long, value_name = "TARGET", value_parser = choice::<Target>())]
     to: Target,
-    /// Result of 'identify --json' whose values count instead of those of the model
+    /// Result of 'identify --json' whose values replace those of the model
     #[arg(long, value_name = "RESULT")]
     values: Option<String>,
     /// Link whose inertia is the load of a controller [default: the only body of a result]
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
-    /// Inertias that the forces of C code are computed from
+    /// Inertias from which the C code computes forces
     #[arg(long, value_name = "WHICH", value_parser = choice::<Inertias>(), default_value = Inertias::default().word())]
     inertias: Inertias,
     /// File to write, completely or not at all; of C code the source, beside which the others stand

@@ -1,4 +1,4 @@
-//! The `inertial` program: reads flags, runs jobs of [`inertial_app`], and prints what [`inertial_report`] makes of the outcome.
+//! The `inertial` program: parses options, runs jobs of [`inertial_app`], and prints outcomes formatted by [`inertial_report`].
 
 mod analyze;
 mod bar;
@@ -81,12 +81,12 @@ enum Command {
     Man(manual::ManArgs),
 }
 
-/// Runs the program on the process's arguments.
+/// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     main_with(std::env::args_os())
 }
 
-/// Runs the program on these arguments, the first being its name.
+/// Runs the program with the given arguments, of which the first is its name.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let words: Vec<String> = arguments.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
@@ -117,7 +117,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Arithmetic of the process: as the command line says, else as the environment does.
+/// Returns the arithmetic of the process: given on the command line, otherwise by the environment.
 fn arithmetic(given: Option<Arithmetic>) -> Result<Arithmetic> {
     let variable = "INERTIAL_ARITHMETIC";
     match (given, std::env::var(variable)) {
@@ -128,7 +128,7 @@ fn arithmetic(given: Option<Arithmetic>) -> Result<Arithmetic> {
     }
 }
 
-/// Reads a command line. A number below zero is a value, whether the option takes it or not: it is no unknown option.
+/// Parses a command line. A negative number is always treated as a value, never as an unknown option.
 fn read_line<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> Result<Cli, clap::Error> {
     let value = |a: clap::Arg| {
         let plain = a.get_action().takes_values() && !a.is_positional() && !a.is_allow_hyphen_values_set();

@@ -1,6 +1,6 @@
 //! The `inertial` program.
 
-// Sines and exponentials with the same bits on every processor.
+// Sines and exponentials with identical results on every processor.
 use inertial_libm as _;
 
 fn main() -> std::process::ExitCode {

@@ -1,4 +1,4 @@
-//! `inertial completions` and `inertial man`: what shells and manual readers know of the program, made from its own help.
+//! `inertial completions` and `inertial man`: shell completions and manual pages, generated from the help.
 
 use std::path::PathBuf;
 
@@ -12,14 +12,14 @@ use crate::Cli;
 use crate::output::Answer;
 use crate::shell::Shell;
 
-/// Print what a shell needs to complete commands and options
+/// Print the completion script of a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   inertial completions bash > ~/.local/share/bash-completion/completions/inertial
   inertial completions zsh > ~/.zfunc/_inertial
   inertial completions fish > ~/.config/fish/completions/inertial.fish")]
 pub struct CompletionArgs {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     shell: ShellKind,
 }
@@ -29,7 +29,7 @@ pub struct CompletionArgs {
 #[command(after_help = "Example:
   inertial man ~/.local/share/man/man1 && man inertial-identify")]
 pub struct ManArgs {
-    /// The folder, which must exist
+    /// Existing folder
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -67,8 +67,7 @@ fn write(args: &ManArgs, name: &str, command: &clap::Command, shell: &Shell) -> 
     shell.write_file(&path, &(String::from_utf8_lossy(&text).into_owned() + &sections(&help)))
 }
 
-/// The text after the options as sections of a manual page, examples last. Indented lines stay as they are: they are to be
-/// copied.
+/// Converts the text after the options to sections of a manual page, with examples last. Indented lines are kept verbatim for copying.
 fn sections(help: &str) -> String {
     let [mut details, mut examples] = [Section::default(), Section::default()];
     let mut of_examples = false;
@@ -83,7 +82,7 @@ fn sections(help: &str) -> String {
     details.titled("DETAILS") + &examples.titled("EXAMPLES")
 }
 
-/// Lines of a section, as roff has them.
+/// Lines of a section in roff syntax.
 #[derive(Default)]
 struct Section {
     text: String,
@@ -113,7 +112,7 @@ impl Section {
     }
 }
 
-/// A line that roff takes as text.
+/// Escapes a line of text for roff.
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     if line.starts_with('.') { format!("\\&{line}") } else { line }

@@ -1,4 +1,4 @@
-//! Options that mean the same in every command.
+//! Options that are common to several commands.
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -10,14 +10,14 @@ use inertial_app::model::Argument;
 use inertial_app::setting::Setting;
 use inertial_data::Cutoff;
 
-/// Heading of options that say how a model is taken.
+/// Help heading of model options.
 pub const MODEL: &str = "Model";
-/// Heading of options that say how logs are prepared.
+/// Help heading of options for the preparation of logs.
 pub const LOGS: &str = "Preparation of logs";
-/// Heading of options that say what is written.
+/// Help heading of output options.
 pub const OUTPUT: &str = "Output";
 
-/// Reads one of a few words.
+/// Returns the parser of a choice.
 pub fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
     let values = T::ALL.iter().map(|(_, word, about)| {
         let value = PossibleValue::new(*word);
@@ -27,21 +27,21 @@ pub fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
         .try_map(|word| T::from_word(&word).ok_or_else(|| format!("'{word}' is not one of the choices")))
 }
 
-/// How the model is taken.
+/// Model options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = MODEL)]
 pub struct ModelArgs {
-    /// Whether the base is fixed or floating [default: floating only where the model says so]
+    /// Whether the base is fixed or floating [default: fixed unless the model has a floating base]
     #[arg(long, value_name = "BASE", value_parser = choice::<Base>())]
     base: Option<Base>,
-    /// Gravity in m/s², world frame; 0,0,0 is allowed [default: as the model says, else 0,0,-9.81]
+    /// Gravity in m/s², world frame; 0,0,0 is allowed [default: that of the model, else 0,0,-9.81]
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true, value_parser = numbers::<3>, hide_short_help = true)]
     gravity: Option<[f64; 3]>,
-    /// How geared rotors count: as mass of their carriers, by their inertia about the axis, or by all ten parameters
-    /// [default: as the model says; identify adds inertias that the data call for]
+    /// Parameterisation of geared rotors: as mass of their carriers, by their inertia about the axis, or by all ten
+    /// parameters [default: that of the model; identify adds inertias that the data require]
     #[arg(long, value_name = "ROTORS", value_parser = choice::<RotorModel>())]
     rotors: Option<RotorModel>,
-    /// Hold a joint at a position (rad or m): its links count as one body; for joints that a log does not have
+    /// Lock a joint at a position (rad or m), so that its links form one body; for joints that a log does not have
     #[arg(long, value_name = "JOINT=VALUE", hide_short_help = true)]
     lock: Vec<Setting>,
     /// Value of an argument of a xacro file, as for the program xacro
@@ -53,7 +53,7 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// For the application.
+    /// Converts to the options of the application.
     pub fn options(&self) -> ModelOptions {
         let (base, gravity, rotors, lock) = (self.base, self.gravity, self.rotors, self.lock.clone());
         let xacro_arg = self.xacro_arg.clone();
@@ -61,36 +61,36 @@ impl ModelArgs {
     }
 }
 
-/// How logs are prepared.
+/// Options for the preparation of logs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = LOGS)]
 pub struct LogArgs {
     /// Names and units of the log's columns, in TOML ('inertial columns' prints such a map)
     #[arg(long, value_name = "MAP")]
     columns: Option<String>,
-    /// Cut-off of the zero-phase low-pass in Hz, 'auto' (from the spectrum of the motion) or 'off'
+    /// Cut-off of the zero-phase low-pass filter in Hz, 'auto' (from the spectrum of the motion) or 'off'
     #[arg(long, value_name = "HZ", default_value = "auto", value_parser = cutoff)]
     cutoff: Word,
-    /// Kind of the low-pass; 'off' is --cutoff off
+    /// Kind of the low-pass filter; 'off' is the same as --cutoff off
     #[arg(long, value_name = "KIND", value_parser = choice::<FilterKind>(), hide_short_help = true,
           default_value = LogOptions::default().filter.word())]
     filter: FilterKind,
     /// Order of the filter: 4 for butterworth (each way), 3 for the polynomials of savitzky-golay
     #[arg(long, value_name = "N", hide_short_help = true)]
     filter_order: Option<usize>,
-    /// Samples of the savitzky-golay window, an odd number [default: chosen by the cut-off]
+    /// Samples of the savitzky-golay window, an odd number [default: derived from the cut-off]
     #[arg(long, value_name = "N", hide_short_help = true)]
     filter_window: Option<usize>,
-    /// Put the log on a grid of this rate before filtering [default: its own mean rate]
+    /// Resample the log at this rate before filtering [default: its mean rate]
     #[arg(long, value_name = "HZ", hide_short_help = true)]
     resample: Option<f64>,
-    /// Time by which torques come later than the motion; 0 for none [default: identify estimates it, other commands take none]
+    /// Delay of the torques relative to the motion; 0 for none [default: identify estimates it, other commands assume none]
     #[arg(long, value_name = "S", hide_short_help = true, allow_negative_numbers = true)]
     lag: Option<f64>,
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
     #[arg(long, value_name = "N", value_parser = samples, hide_short_help = true)]
     decimate: Option<usize>,
-    /// Topics of a ROS bag, with commas between them [default: the only one with joint states]
+    /// Topics of a ROS bag, separated by commas [default: the only one with joint states]
     #[arg(long, value_name = "TOPICS", hide_short_help = true)]
     topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
@@ -99,12 +99,12 @@ pub struct LogArgs {
     /// Joints whose torques count, by name; columns of others are not read [default: all but torques that are zero throughout]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', hide_short_help = true)]
     joints: Vec<String>,
-    /// Accept the units of the log even where they look wrong
+    /// Accept the units of the log even if they look wrong
     #[arg(long, hide_short_help = true)]
     trust_units: bool,
 }
 
-/// clap wants a type of its own.
+/// Wrapper of a cut-off; clap requires a separate type.
 #[derive(Debug, Clone, Copy)]
 struct Word(Cutoff);
 
@@ -117,7 +117,7 @@ fn samples(text: &str) -> Result<usize, String> {
 }
 
 impl LogArgs {
-    /// For the application.
+    /// Converts to the options of the application.
     pub fn options(&self) -> LogOptions {
         LogOptions {
             cutoff: self.cutoff.0,
@@ -137,7 +137,7 @@ impl LogArgs {
     }
 }
 
-/// Reads so many numbers with commas between them.
+/// Parses `N` numbers that are separated by commas.
 pub fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
     let expected = || format!("expected {N} numbers with commas between them, not '{text}'");
     let values: Vec<f64> =
@@ -145,7 +145,7 @@ pub fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
     <[f64; N]>::try_from(values).ok().filter(|v| v.iter().all(|x| x.is_finite())).ok_or_else(expected)
 }
 
-/// Reads a number above zero.
+/// Parses a positive number.
 pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
@@ -153,7 +153,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads a fraction between 0 and 1.
+/// Parses a fraction between 0 and 1.
 pub fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x < 1.0 => Ok(x),

@@ -1,4 +1,4 @@
-//! Answers and the one line of an error.
+//! Answers of commands, and one-line error messages.
 
 use std::io;
 use std::process::ExitCode;
@@ -8,23 +8,23 @@ use inertial_app::note::as_flag;
 
 use crate::shell::Shell;
 
-/// The answer to the question that a command asks.
+/// Answer of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Done, and yes where the question has an answer.
+    /// Success, and yes if the command asks a question.
     Yes,
-    /// The answer is no.
+    /// Negative answer.
     No,
 }
 
 impl Answer {
-    /// Yes where a condition holds.
+    /// Returns yes if a condition holds.
     pub fn of(yes: bool) -> Self {
         if yes { Self::Yes } else { Self::No }
     }
 }
 
-/// What is wrong, from the place to the cause, in one line.
+/// Returns the error message in one line, from the location to the cause.
 pub fn words(error: &anyhow::Error) -> String {
     let mut out: Vec<String> = Vec::new();
     for cause in error.chain() {
@@ -35,7 +35,7 @@ pub fn words(error: &anyhow::Error) -> String {
             (_, Some(error)) => inertial_data::plain_io(error),
             _ => cause.to_string(),
         };
-        // A place that what follows names itself.
+        // The next message may already contain the location.
         if out.last().is_some_and(|place| text.starts_with(&format!("{place}: "))) {
             out.pop();
         }
@@ -47,10 +47,10 @@ pub fn words(error: &anyhow::Error) -> String {
     out.join(": ")
 }
 
-/// Help and version as clap prints them; a wrong call in one line.
+/// Prints help and version as clap does, and other errors of the command line in one line.
 pub fn usage(shell: &Shell, error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // The reader may have gone away (`inertial --help | head`).
+        // The pipe may be closed (`inertial --help | head`).
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -58,7 +58,7 @@ pub fn usage(shell: &Shell, error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What is wrong with a call, without the usage.
+/// Returns the error of a command line, without the usage.
 pub fn wrong_call(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let message: Vec<&str> = text
@@ -68,7 +68,7 @@ pub fn wrong_call(error: &clap::Error) -> String {
         .filter(|l| !l.is_empty())
         .collect();
     let line = message.join(" ").trim_start_matches("error: ").replace(" tip: ", "; ");
-    // Numbers as people know them.
+    // Plain wording instead of the messages of the standard library.
     line.replace("invalid float literal", "expected a number")
         .replace("invalid digit found in string", "expected a whole number")
 }

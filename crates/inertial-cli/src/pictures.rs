@@ -1,4 +1,4 @@
-//! Pages and curves beside the answer of a command.
+//! Pages and curves in addition to the result of a command.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use inertial_report::plots;
 use crate::options::OUTPUT;
 use crate::shell::Shell;
 
-/// What to draw.
+/// Options for pages and plots.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = OUTPUT)]
 pub struct Pictures {
@@ -26,18 +26,17 @@ pub struct Pictures {
 }
 
 impl Pictures {
-    /// Whether anything is to be drawn.
+    /// Returns whether anything is drawn.
     pub fn wanted(&self) -> bool {
         self.report.is_some() || self.plot || self.plots.is_some()
     }
 
-    /// Files to write that are known before the work begins.
+    /// Returns the output files that are known before the work begins.
     pub fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
         self.report.iter()
     }
 
-    /// Draws a page, obtained from some inputs beside the model, among the files that a command writes; gives what is left to
-    /// print after the answer.
+    /// Draws a page and adds it to the output files; `inputs` are those except the model. Returns the text to print after the result.
     pub fn draw(
         &self,
         shell: &Shell,
@@ -60,7 +59,7 @@ impl Pictures {
     }
 }
 
-/// Writes the curves of a page into a folder, which is made where it is missing.
+/// Writes the curves of a page into a folder, which is created if it does not exist.
 fn write_plots(page: &Page, folder: &Path, written: &mut OutputFiles) -> Result<()> {
     ensure!(!folder.is_file(), "{}: is a file: give the name of a folder", folder.display());
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

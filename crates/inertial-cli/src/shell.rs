@@ -1,4 +1,4 @@
-//! The process around a command: standard output, messages, progress and Ctrl-C.
+//! Environment of a command: standard output, messages, progress and Ctrl-C.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use inertial_report::text::Style;
 use crate::bar::Bar;
 use crate::{terminal, threads};
 
-/// Surroundings of a command.
+/// Environment of a command.
 pub struct Shell {
     stop: Arc<AtomicBool>,
     bar: Mutex<Option<Bar>>,
     disk: Disk,
     start: Instant,
     style: Style,
-    /// The call, as it can be repeated.
+    /// Command line for repeating the call.
     command: String,
 }
 
 impl Shell {
-    /// Creates the surroundings of a call by these arguments.
+    /// Creates the environment of a call with these arguments.
     pub fn new(arguments: &[String]) -> Self {
         let words: Vec<String> = arguments.iter().map(|a| quoted(a)).collect();
         Self {
@@ -41,39 +41,39 @@ impl Shell {
         }
     }
 
-    /// Files that the command reads and writes.
+    /// Returns the files that the command reads and writes.
     pub fn disk(&self) -> &Disk {
         &self.disk
     }
 
-    /// Inputs and observer of a job.
+    /// Returns the inputs and the observer of a job.
     pub fn context(&self) -> Context<'_> {
         Context { inputs: &self.disk, progress: self }
     }
 
-    /// Refuses outputs that are inputs or that are one file, before the work begins.
+    /// Rejects outputs that are inputs or the same file, before the work begins.
     pub fn reserve<'p>(&self, outputs: impl IntoIterator<Item = &'p PathBuf>) -> Result<()> {
         Ok(self.disk.reserve(outputs.into_iter().map(PathBuf::as_path))?)
     }
 
-    /// How the result was obtained, for pages.
+    /// Returns the provenance of the result, for pages.
     pub fn origin(&self, inputs: &[String]) -> Result<Origin> {
         Ok(Origin { command: self.command.clone(), inputs: Checksum::of_inputs(&self.disk, inputs)? })
     }
 
-    /// Width and colours of text on standard output.
+    /// Returns the width and colours of text on standard output.
     pub fn style(&self) -> Style {
         self.style
     }
 
-    /// The same for curves, whose width the environment may give.
+    /// Returns the style of curves, whose width can be set in the environment.
     pub fn curve_style(&self) -> Style {
         let style = self.style();
         let given = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|&c: &u16| c > 0);
         Style { width: given.or(style.width), ..style }
     }
 
-    /// Writes to standard output; a reader that went away is no error.
+    /// Writes to standard output; a closed pipe is not an error.
     pub fn print(&self, text: &str) -> Result<()> {
         let text = terminal::printable(text, self.style.colour);
         let written = self.beside_bar(|| {
@@ -99,12 +99,12 @@ impl Shell {
         self.print(&(terminal::escaped(&serde_json::to_string_pretty(value)?) + "\n"))
     }
 
-    /// Copies what waits for standard output to it.
+    /// Copies a result that is staged for standard output.
     pub fn print_sink(&self, sink: Sink) -> Result<()> {
         Ok(self.beside_bar(|| sink.copy_to(&mut io::stdout().lock()))?)
     }
 
-    /// One line on standard error; nothing can be done where that fails.
+    /// Writes one line to standard error; failures are ignored.
     pub fn say(&self, message: &str) {
         let line: Vec<&str> = message.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         let line = line.join(" ");
@@ -114,8 +114,7 @@ impl Shell {
         });
     }
 
-    /// Puts files in their places and says which they are; with `json` a program reads the answer, which knows what it asked
-    /// for.
+    /// Moves files to their paths and prints their names, except with `json`, where the caller is a program.
     pub fn write(&self, files: OutputFiles, json: bool) -> Result<()> {
         let paths: Vec<String> = files.paths().map(str::to_owned).collect();
         files.finish()?;
@@ -123,27 +122,27 @@ impl Shell {
         Ok(())
     }
 
-    /// Says which files were written.
+    /// Prints the names of the written files.
     pub fn wrote(&self, paths: &[String], json: bool) {
         if !json && !paths.is_empty() {
             self.say(&format!("wrote {}", paths.join(", ")));
         }
     }
 
-    /// Writes one file and says so.
+    /// Writes one file and prints its name.
     pub fn write_file(&self, path: &Path, text: &str) -> Result<()> {
         let mut files = OutputFiles::new(&self.disk);
         files.add(path, text)?;
         self.write(files, false)
     }
 
-    /// Lets Ctrl-C stop long work, which then ends in order; a second one ends the program at once.
+    /// Installs a Ctrl-C handler that stops long work in an orderly way; a second Ctrl-C ends the program at once.
     pub fn listen_to_ctrl_c(&self) -> Result<()> {
         static HANDLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
         if HANDLED.set(Arc::clone(&self.stop)).is_err() {
             return Ok(());
         }
-        // Without a thread to listen Ctrl-C ends the program at once.
+        // If no thread can be started for the handler, Ctrl-C ends the program at once.
         if threads::ensure_available(1).is_err() {
             return Ok(());
         }
@@ -158,23 +157,23 @@ impl Shell {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is one step: a panic while it was held leaves a whole value.
+    // Every change is a single step, so a panic leaves a consistent value.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Width and colours of text on standard output.
+/// Returns the width and colours of text on standard output.
 fn style() -> Style {
     let forbidden = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     Style { width: terminal_width(), colour: io::stdout().is_terminal() && !forbidden }
 }
 
-/// Columns of the terminal that standard output is; none where it is not a terminal.
+/// Returns the width of the terminal on standard output; `None` if it is not a terminal.
 fn terminal_width() -> Option<u16> {
     let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
     Some(if width.0 == 0 { inertial_report::text::USUAL_WIDTH } else { width.0 })
 }
 
-/// A word of a command as a shell takes it.
+/// Quotes a word of a command for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

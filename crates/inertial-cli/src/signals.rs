@@ -3,9 +3,9 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{emulate_default_handler, register};
 
-/// Lets signals end the program as ever, but not in the moment in which outputs have hidden names: they would be left behind.
+/// Installs handlers that end the program as by default, except while outputs have hidden names, which would be left behind.
 ///
-/// A signal of that moment comes too late: the outputs are whole, and the program ends next.
+/// A signal at that moment is ignored: the outputs are complete, and the program is about to end.
 pub fn prepare() {
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         if is_ignored(signal) {
@@ -13,19 +13,19 @@ pub fn prepare() {
         }
         let end = move || {
             if !inertial_app::disk::is_placing() {
-                // Fails for signals that cannot be handled, which these are not.
+                // Fails only for signals that cannot be handled, which does not apply to these.
                 let _ = emulate_default_handler(signal);
             }
         };
-        // SAFETY: the action may run at any point of the program. It reads an atomic number and calls a function that is made for
-        // handlers of signals; it takes no lock and no memory.
+        // SAFETY: the action may run at any point of the program. It reads an atomic number and calls a function that
+        // is made for signal handlers; it neither locks nor allocates.
         let registered = unsafe { register(signal, end) };
-        // Without it the signal ends the program at once.
+        // If registration fails, the signal ends the program at once.
         drop(registered);
     }
 }
 
-/// Whether the caller asked to ignore a signal (`nohup`); known on Linux only.
+/// Returns whether the caller set a signal to be ignored (`nohup`); detected on Linux only.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

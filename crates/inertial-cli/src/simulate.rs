@@ -1,4 +1,4 @@
-//! `inertial simulate`: what would the sensors read during that motion?
+//! `inertial simulate`: simulation of sensor readings during a motion.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ column depends on --seed and its name alone.
 
 ";
 
-/// Heading of the help.
+/// Heading in the help.
 const SENSORS: &str = "Sensors";
 
 /// What would the sensors read during that motion?
@@ -61,22 +61,22 @@ pub struct Args {
     /// Trajectory: CSV, ROS `JointTrajectory` (YAML), or a trajectory file (JSON, TOML); '-' reads standard input
     #[arg(value_name = "TRAJECTORY")]
     trajectory: String,
-    /// Forces are given, motion follows
+    /// Compute the motion from given forces (forward dynamics)
     #[arg(long, conflicts_with = "waypoints")]
     forward: bool,
     /// The rows are points to stop at
     #[arg(long)]
     waypoints: bool,
-    /// What the sensors give [default: joint-torques; with a floating base both]
+    /// Measured quantities [default: joint-torques; with a floating base both]
     #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>(), help_heading = SENSORS)]
     measured: Option<Measured>,
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = SENSORS, hide_short_help = true)]
     joints: Vec<String>,
-    /// Force/torque sensor in the frame of this link, which carries it and all that is attached to it (ft.fx … ft.tz)
+    /// Force/torque sensor in the frame of this link, which carries the link and everything attached to it (ft.fx … ft.tz)
     #[arg(long, value_name = "LINK", help_heading = SENSORS, hide_short_help = true)]
     force_sensor: Option<String>,
-    /// Samples per second [default: the trajectory's rows, else 100]
+    /// Sampling rate in Hz [default: the trajectory's rows, else 100]
     #[arg(long, value_name = "HZ", value_parser = positive)]
     rate: Option<f64>,
     /// Standard deviation of noise by column
@@ -85,13 +85,13 @@ pub struct Args {
     /// Constant errors by column
     #[arg(long, value_name = "COLUMN=X,...", value_delimiter = ',', allow_hyphen_values = true, help_heading = SENSORS, hide_short_help = true)]
     bias: Vec<Setting>,
-    /// Steps of quantisation by column
+    /// Quantisation steps by column
     #[arg(long, value_name = "COLUMN=STEP,...", value_delimiter = ',', help_heading = SENSORS, hide_short_help = true)]
     quantum: Vec<Setting>,
     /// Seed of the noise
     #[arg(long, value_name = "N", default_value_t = Options::default().seed, help_heading = SENSORS)]
     seed: u64,
-    /// Friction, damping and springs of the joints: as the model says, or none
+    /// Friction, damping and springs of the joints: those of the model, or none
     #[arg(long, value_name = "FRICTION", value_parser = choice::<JointForcesOf>(), hide_short_help = true,
           default_value = Options::default().friction.word())]
     friction: JointForcesOf,
@@ -99,7 +99,7 @@ pub struct Args {
     #[arg(long, value_name = "PX,PY,PZ,LX,LY,LZ", allow_hyphen_values = true, value_parser = numbers::<6>,
           hide_short_help = true)]
     momentum: Option<[f64; 6]>,
-    /// How a free flight's pose follows from its twist
+    /// Integration rule for the pose of a free flight
     #[arg(long, value_name = "RULE", value_parser = choice::<PoseRule>(), hide_short_help = true,
           default_value = Options::default().pose.word())]
     pose: PoseRule,

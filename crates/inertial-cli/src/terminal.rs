@@ -1,9 +1,9 @@
-//! Texts for a terminal: control characters of inputs do not reach it.
+//! Output for a terminal, without control characters of inputs.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Replaces control characters but line ends and tabs; colours stay where they are wanted.
+/// Replaces control characters except line ends and tabs; colour codes are kept if requested.
 pub fn printable(text: &str, colour: bool) -> Cow<'_, str> {
     if !text.chars().any(acts) {
         return Cow::Borrowed(text);
@@ -23,7 +23,7 @@ pub fn printable(text: &str, colour: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Escapes the control characters that JSON allows in texts: U+007F to U+009F.
+/// Escapes the control characters that JSON allows in strings: U+007F to U+009F.
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -36,12 +36,12 @@ pub fn escaped(json: &str) -> String {
     out
 }
 
-/// Whether a character may act on a terminal.
+/// Returns whether a character may control a terminal.
 fn acts(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t'
 }
 
-/// Length of the code at the beginning of a text that sets a colour; zero where there is none.
+/// Returns the length of a colour code at the beginning of a text; zero if there is none.
 fn colour_code(text: &str) -> usize {
     let Some(code) = text.strip_prefix("\u{1b}[") else { return 0 };
     let digits = code.bytes().take_while(|b| b.is_ascii_digit() || *b == b';').count();

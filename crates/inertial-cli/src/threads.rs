@@ -1,4 +1,4 @@
-//! Threads, also where the system gives none (`ulimit -u`, containers with a limit of processes).
+//! Threads, also on systems that do not provide any (`ulimit -u`, containers with a process limit).
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
@@ -6,14 +6,14 @@ use std::thread;
 
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 
-/// Starts the threads of the work, as many as the system gives; where it gives none, this one does the work alone.
+/// Starts the worker threads, as many as the system provides; if there are none, the current thread does the work.
 pub fn prepare() {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok());
     let wanted =
         asked.filter(|&count| count > 0).or_else(|| thread::available_parallelism().ok().map(Into::into));
-    // Threads come before their pool: one that fails to start them cannot be replaced by a smaller one.
+    // Threads are started before their pool, because a pool that fails to start them cannot be replaced by a smaller one.
     let workers: Vec<_> = (0..wanted.unwrap_or(1)).map_while(|_| worker().ok()).collect();
-    // Fails where the pool is there already.
+    // Fails if the pool already exists.
     let _ = if workers.is_empty() {
         ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()
     } else {
@@ -33,7 +33,7 @@ fn worker() -> io::Result<Sender<ThreadBuilder>> {
     Ok(give)
 }
 
-/// Fails where the system does not give so many threads now. For libraries that panic then.
+/// Fails if the system cannot currently start `count` threads, for libraries that would panic.
 pub fn ensure_available(count: usize) -> io::Result<()> {
     let (hold, wait) = (0..count).map(|_| channel::<()>()).unzip::<_, _, Vec<_>, Vec<_>>();
     let started: Vec<_> = wait

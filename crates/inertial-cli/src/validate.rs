@@ -1,4 +1,4 @@
-//! `inertial validate`: how well does this model predict what was measured?
+//! `inertial validate`: validation of model predictions with measured data.
 
 use anyhow::Result;
 use inertial::identifiability::Measured;
@@ -39,13 +39,13 @@ pub struct Args {
     /// Model file, '-' for standard input, or builtin:NAME
     #[arg(value_name = "MODEL")]
     model: String,
-    /// Logs
+    /// Logs to predict
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<String>,
-    /// What the logs measure: momentum of a free-flying robot, else forces
+    /// Measured quantities of the logs: momentum of a free-flying robot, else forces
     #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>())]
     measured: Option<Measured>,
-    /// Largest relative residual of all joints together that counts as yes
+    /// Largest relative residual of all joints together that passes
     #[arg(long, value_name = "REL")]
     threshold: Option<f64>,
     /// Print the result as JSON

@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-/// Place in a log.
+/// Location in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The log's file, or what it was read from.
+    /// File or other source of the log.
     pub file: String,
-    /// Line of the file, the header being 1.
+    /// Line of the file; the header is line 1.
     pub row: Option<usize>,
     /// Name of the column.
     pub column: Option<String>,
 }
 
 impl Place {
-    /// Somewhere in a file.
+    /// Creates a location in a file without row and column.
     pub fn file(file: impl Into<String>) -> Self {
         Self { file: file.into(), row: None, column: None }
     }
@@ -54,7 +54,7 @@ pub fn plain_io(error: &std::io::Error) -> String {
         ErrorKind::IsADirectory => "it is a folder, not a file".into(),
         ErrorKind::StorageFull => "there is no space left on the disk".into(),
         _ => {
-            // Names of temporary files and numbers of the system tell a user nothing.
+            // Names of temporary files and system error numbers are not useful to the user.
             let text = error.to_string();
             let end = |mark| text.find(mark).unwrap_or(text.len());
             text[..end(" (os error ").min(end(" at path "))].to_owned()
@@ -62,7 +62,7 @@ pub fn plain_io(error: &std::io::Error) -> String {
     }
 }
 
-/// Names may hold line breaks, messages must not.
+/// Escapes line breaks in names, so that messages stay on one line.
 fn one_line(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
@@ -73,60 +73,60 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// Error of the crate. Every message is one line that says where, what and what to do.
+/// Error of the crate. Every message is one line with the location, the problem and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file cannot be read, or does not follow its format.
+    /// Unreadable file, or file that does not follow its format.
     #[error("{place}{}", one_line(message))]
     Read {
-        /// Where.
+        /// Location of the error.
         place: Place,
-        /// Expectation.
+        /// Description of the problem and the expectation.
         message: String,
     },
-    /// The columns do not match the model.
+    /// Columns that do not match the model.
     #[error("{place}{}", one_line(message))]
     Columns {
-        /// Where.
+        /// Location of the error.
         place: Place,
-        /// Expectation.
+        /// Description of the problem and the expectation.
         message: String,
     },
-    /// The time stamps cannot be repaired.
+    /// Time stamps that cannot be repaired.
     #[error("{place}{}", one_line(message))]
     Time {
-        /// Where.
+        /// Location of the error.
         place: Place,
-        /// Cause.
+        /// Description of the cause.
         message: String,
     },
-    /// The values are in other units than SI, by the look of them.
+    /// Values that appear to be in units other than SI.
     #[error("{place}{}", one_line(message))]
     Units {
-        /// Where.
+        /// Location of the error.
         place: Place,
-        /// Why, and what to do.
+        /// Description of the reason and the remedy.
         message: String,
     },
-    /// The values hold no information about the robot.
+    /// Values without information about the robot.
     #[error("{place}{}", one_line(message))]
     Content {
-        /// Where.
+        /// Location of the error.
         place: Place,
-        /// Missing content.
+        /// Description of the missing content.
         message: String,
     },
-    /// An option that fits no log.
+    /// Option that is invalid for any log.
     #[error("{0}")]
     Option(String),
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Adds what to do about columns that do not match.
+    /// Adds advice for columns that do not match.
     pub(crate) fn advised(self, advice: Option<String>) -> Self {
         match (self, advice) {
             (Self::Columns { place, message }, Some(advice)) => {
@@ -148,7 +148,7 @@ macro_rules! shorthand {
 }
 shorthand!(read Read, columns Columns, time Time, units Units, content Content);
 
-/// `; the nearest is …`, where something is near: for messages about names that are not there.
+/// Returns `; the nearest is …` if a candidate is similar, for messages about unknown names.
 pub fn nearest_hint(name: &str, candidates: &[String]) -> String {
     inertial::nearest_hint(name, candidates.iter().map(String::as_str))
 }

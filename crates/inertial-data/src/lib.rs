@@ -17,11 +17,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! 1. [`open`] detects the format of a file (text tables, Parquet, `.npz`, `.mat`, bags of ROS, datasets of LeRobot) and returns a [`Reader`] of its rows. A [`ColumnMap`]
-//!    renames and scales columns where the log has other names or units.
+//! 1. [`open`] detects the format of a file (text tables, Parquet, `.npz`, `.mat`, ROS bags, LeRobot datasets) and returns a [`Reader`]
+//!    of its rows. A [`ColumnMap`] renames and scales columns if the log has other names or units.
 //! 2. [`Columns`] assigns the columns to the coordinates of a mechanism.
-//! 3. [`PreparedLog`] resamples them on a uniform time grid, filters all signals alike and differentiates what was not measured. It
-//!    is read in parts of any size ([`Prepared`]).
+//! 3. [`PreparedLog`] resamples them on a uniform time grid, applies the same filter to all signals and differentiates quantities that
+//!    were not measured. It is read in parts of any size ([`Prepared`]).
 //!
 //! Memory does not depend on the length of the log; [`Log`] and [`prepare`] are for logs that fit into memory.
 //! Columns that belong to no coordinate (`ft.fx`, `acc.x`, `wrench.fx`, `momentum.px` …) are listed in [`Options::extra`] and
@@ -61,7 +61,7 @@ fn count(x: f64) -> usize {
     x as usize
 }
 
-// The example of the README needs both crates.
+// The README example needs both crates.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

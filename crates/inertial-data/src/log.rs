@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Place, Result};
 
-/// Named columns of equal length, as read. A gap is NaN; nothing else is checked yet.
+/// Named columns of equal length, as read. A missing value is NaN; nothing else is checked yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Log {
     file: String,
@@ -12,7 +12,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log from its columns; rows are numbered as if the names stood in row 1.
+    /// Creates a log from its columns; rows are numbered as if the names were in row 1.
     pub fn new(file: impl Into<String>, names: Vec<String>, columns: Vec<Vec<f64>>) -> Result<Self> {
         let count = columns.first().map_or(0, Vec::len);
         Self::with_rows(&file.into(), names, columns, (2..count + 2).collect())
@@ -37,42 +37,42 @@ impl Log {
         Ok(Self { file: file.to_owned(), names, columns, rows })
     }
 
-    /// Name of the source.
+    /// Returns the name of the source.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Names of the columns.
+    /// Returns the names of the columns.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// A column by its name.
+    /// Returns a column by its name.
     pub fn column(&self, name: &str) -> Option<&[f64]> {
         self.names.iter().position(|n| n == name).map(|k| self.columns[k].as_slice())
     }
 
-    /// A column by its number, from 0.
+    /// Returns a column by its index, from 0.
     pub fn column_at(&self, k: usize) -> &[f64] {
         &self.columns[k]
     }
 
-    /// Line of each sample in the file (the header being 1).
+    /// Returns the line of each sample in the file (the header is line 1).
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }
 
-    /// The rows `range` alone.
+    /// Returns only the rows in `range`.
     pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
         Self {
             file: self.file.clone(),
@@ -83,7 +83,7 @@ impl Log {
     }
 }
 
-/// Refuses a header that names a column twice.
+/// Rejects a header that contains a column name twice.
 pub(crate) fn check_names(place: &Place, names: &[String]) -> Result<()> {
     let mut seen = std::collections::HashSet::new();
     match names.iter().find(|name| !seen.insert(*name)) {

@@ -10,8 +10,8 @@ use nalgebra::{DMatrix, DVector};
 use crate::portable::Portable;
 use crate::{Error, Result, indefinite, view, view_mut, with_number};
 
-/// A Cholesky decomposition that keeps its memory from one matrix to the next, of matrices whose rows and columns may
-/// differ in scale by many orders.
+/// Cholesky decomposition that reuses its memory from one matrix to the next, for matrices whose rows and columns may
+/// differ in scale by many orders of magnitude.
 ///
 /// ```
 /// use inertial_dense::Definite;
@@ -30,9 +30,9 @@ pub struct Definite {
 }
 
 impl Definite {
-    /// Memory for matrices of one size.
+    /// Allocates memory for matrices of one size.
     pub fn new(size: usize) -> Self {
-        // Both number types, whichever is chosen later.
+        // Memory for both number types, as the choice may change later.
         let need = StackReq::any_of(&[
             cholesky_in_place_scratch::<f64>(size.max(1), Par::Seq, Spec::default()),
             cholesky_in_place_scratch::<Portable>(size.max(1), Par::Seq, Spec::default()),
@@ -40,8 +40,8 @@ impl Definite {
         Self { factor: DMatrix::zeros(size, size), scale: DVector::zeros(size), memory: MemBuffer::new(need) }
     }
 
-    /// Factorizes `A + shift · diag(A)`, of which the lower triangle is read; an error where it is not positive definite.
-    /// Rows and columns are first brought to a unit diagonal.
+    /// Factorizes `A + shift · diag(A)`; only the lower triangle is read. Returns an error if the matrix is not
+    /// positive definite. Rows and columns are first scaled to a unit diagonal.
     pub fn factorize(&mut self, a: &DMatrix<f64>, shift: f64) -> Result<()> {
         let n = self.scale.len();
         if a.shape() != (n, n) {
@@ -76,11 +76,11 @@ impl Definite {
             )
             .map_err(|_| indefinite())?;
         });
-        // What is not finite passes the factorization unseen.
+        // The factorization does not detect values that are not finite.
         if self.factor.diagonal().iter().all(|d| d.is_finite()) { Ok(()) } else { Err(indefinite()) }
     }
 
-    /// Solves with the last matrix factorized.
+    /// Solves with the matrix factorized last.
     pub fn solve_in_place(&mut self, b: &mut DVector<f64>) -> Result<()> {
         let n = self.scale.len();
         if b.len() != n {
@@ -121,11 +121,11 @@ mod tests {
         system.factorize(&a, 0.0).unwrap();
         let mut found = &a * &x;
         system.solve_in_place(&mut found).unwrap();
-        // The condition after scaling is about 1e2.
+        // The condition number after scaling is about 1e2.
         assert!((found - &x).component_mul(&scale).amax() < 1e-11);
         a[(3, 2)] = 2.0 * (a[(3, 3)] * a[(2, 2)]).sqrt();
         assert!(system.factorize(&a, 0.0).is_err());
-        // Twice the bound is made definite by a shift of three.
+        // The entry is twice its bound; a shift of three makes the matrix definite.
         assert!(system.factorize(&a, 3.0).is_ok());
         a[(5, 5)] = f64::NAN;
         assert!(system.factorize(&a, 0.0).is_err());

@@ -1,9 +1,9 @@
-//! QR, SVD, Cholesky and symmetric eigenvalues of dense matrices, with ranks that carry their margin.
+//! QR, SVD, Cholesky and symmetric eigenvalues of dense matrices, and rank decisions with their margin.
 //!
-//! A crate of its own, without generics at its boundary, because faer's decompositions take most of a minute to
-//! compile: so they are compiled once and not with every change of the library. Use it as `inertial::linalg`.
+//! This is a separate crate, without generics in its interface, because faer's decompositions take most of a minute to
+//! compile: they are compiled once and not with every change of the library. Use it as `inertial::linalg`.
 //!
-//! Results have the same bits on every processor where [`set_reproducible`] asks for it.
+//! Results have the same bits on every processor if this is enabled by [`set_reproducible`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -37,17 +37,18 @@ pub enum Error {
         /// Number of entries found.
         found: usize,
     },
-    /// A computation that has no answer for this input.
+    /// A computation that has no result for this input.
     #[error("{0}")]
     Numeric(String),
 }
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Whether decompositions of this process round alike on every processor.
+/// Whether decompositions of this process have the same bits on every processor.
 static REPRODUCIBLE: AtomicBool = AtomicBool::new(false);
 
-/// Chooses whether decompositions of this process have the same bits on every processor, or the speed of this one.
+/// Sets whether decompositions of this process have the same bits on every processor or are as fast as possible on this
+/// one.
 pub fn set_reproducible(reproducible: bool) {
     REPRODUCIBLE.store(reproducible, Ordering::Relaxed);
 }
@@ -57,7 +58,7 @@ pub fn is_reproducible() -> bool {
     REPRODUCIBLE.load(Ordering::Relaxed)
 }
 
-/// Computes with the number type of the chosen arithmetic.
+/// Runs code with the number type of the chosen arithmetic.
 macro_rules! with_number {
     ($T:ident, $body:expr) => {
         if $crate::is_reproducible() {
@@ -104,19 +105,19 @@ fn no_convergence() -> Error {
     Error::Numeric("a matrix decomposition did not converge".into())
 }
 
-/// A rank decision with its margin: how far the values on both sides of the cut lie apart.
+/// Rank decision with its margin, the distance between the values on both sides of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rank {
-    /// The number of values that count as non-zero.
+    /// Number of values that count as non-zero.
     pub rank: usize,
-    /// The last value kept, relative to the largest (one where none is kept).
+    /// Last value kept, relative to the largest (one if none is kept).
     pub kept: f64,
-    /// The first value dropped, relative to the largest (zero where none is dropped).
+    /// First value dropped, relative to the largest (zero if none is dropped).
     pub dropped: f64,
 }
 
 impl Rank {
-    /// Decides on values in descending order; those not above `tolerance` times the first count as zero.
+    /// Decides the rank from values in descending order; values not above `tolerance` times the first count as zero.
     ///
     /// ```
     /// use inertial_dense::Rank;
@@ -137,13 +138,13 @@ impl Rank {
         }
     }
 
-    /// Kept over dropped: the larger, the clearer the decision (infinite where nothing is dropped).
+    /// Returns kept over dropped: the larger, the clearer the decision (infinite if nothing is dropped).
     pub fn margin(&self) -> f64 {
         self.kept / self.dropped
     }
 }
 
-/// A singular value decomposition `A = U diag(s) Vᵀ`, with square `V` and thin `U`.
+/// Singular value decomposition `A = U diag(s) Vᵀ`, with square `V` and thin `U`.
 #[derive(Debug, Clone)]
 pub struct Svd {
     /// Left singular vectors, one column for each singular value.
@@ -177,18 +178,18 @@ impl Svd {
         })
     }
 
-    /// The rank, with singular values up to `tolerance` times the largest taken as zero.
+    /// Returns the rank, with singular values up to `tolerance` times the largest taken as zero.
     pub fn rank(&self, tolerance: f64) -> Rank {
         Rank::decide(self.values.as_slice(), tolerance)
     }
 
-    /// Orthonormal basis of the null space for a given rank.
+    /// Returns an orthonormal basis of the null space for a given rank.
     pub fn null_space(&self, rank: usize) -> DMatrix<f64> {
         self.v.columns_range(rank..).into_owned()
     }
 
-    /// The shortest least-squares solution of `A x = b` within the leading `rank` singular directions, each weighted
-    /// with `s²/(s² + damping²)` (Levenberg's step; no damping gives the pseudo-inverse).
+    /// Computes the least-squares solution of `A x = b` of minimum norm within the leading `rank` singular directions,
+    /// each weighted with `s²/(s² + damping²)` (Levenberg's step; zero damping gives the pseudo-inverse).
     pub fn solve(&self, b: &DVector<f64>, rank: usize, damping: f64) -> DVector<f64> {
         let mut x = DVector::zeros(self.v.nrows());
         for i in 0..rank.min(self.values.len()) {
@@ -200,7 +201,7 @@ impl Svd {
     }
 }
 
-/// Singular values, descending.
+/// Computes the singular values, descending.
 pub fn singular_values(a: &DMatrix<f64>) -> Result<Vec<f64>> {
     finite(a.as_slice())?;
     if a.is_empty() {
@@ -209,12 +210,12 @@ pub fn singular_values(a: &DMatrix<f64>) -> Result<Vec<f64>> {
     with_number!(T, Ok(numbers(&view::<T>(a).singular_values().map_err(|_| no_convergence())?)))
 }
 
-/// The rank of `a`, with singular values up to `tolerance` times the largest taken as zero.
+/// Computes the rank of `a`, with singular values up to `tolerance` times the largest taken as zero.
 pub fn rank(a: &DMatrix<f64>, tolerance: f64) -> Result<Rank> {
     Ok(Rank::decide(&singular_values(a)?, tolerance))
 }
 
-/// The rank of `a` and an orthonormal basis of its null space, one vector in each column.
+/// Computes the rank of `a` and an orthonormal basis of its null space, one vector in each column.
 pub fn null_space(a: &DMatrix<f64>, tolerance: f64) -> Result<(Rank, DMatrix<f64>)> {
     let svd = Svd::new(a)?;
     let rank = svd.rank(tolerance);
@@ -226,11 +227,11 @@ pub fn null_space(a: &DMatrix<f64>, tolerance: f64) -> Result<(Rank, DMatrix<f64
 pub struct SymmetricEigen<const N: usize> {
     /// Eigenvalues, ascending.
     pub values: SVector<f64, N>,
-    /// The eigenvector of each value, in the same column.
+    /// Eigenvector of each value, in the same column.
     pub vectors: SMatrix<f64, N, N>,
 }
 
-/// Eigenvalues and eigenvectors of a symmetric matrix of fixed size, of which the lower triangle is read.
+/// Computes the eigenvalues and eigenvectors of a symmetric matrix of fixed size; only the lower triangle is read.
 ///
 /// ```
 /// use inertial_dense::symmetric_eigen;
@@ -256,7 +257,7 @@ fn self_adjoint(a: &[f64], n: usize) -> Result<(Vec<f64>, DMatrix<f64>)> {
     })
 }
 
-/// Eigenvalues (ascending) of a symmetric matrix, of which the lower triangle is read.
+/// Computes the eigenvalues (ascending) of a symmetric matrix; only the lower triangle is read.
 pub fn symmetric_eigenvalues(a: &DMatrix<f64>) -> Result<Vec<f64>> {
     square(a)?;
     finite(a.as_slice())?;
@@ -276,7 +277,7 @@ fn square(a: &DMatrix<f64>) -> Result<()> {
     }
 }
 
-/// The Cholesky factor of a symmetric positive definite matrix, of which the lower triangle is read.
+/// Cholesky factor of a symmetric positive definite matrix, of which only the lower triangle is read.
 #[derive(Debug)]
 pub struct Cholesky {
     factor: Option<Factor>,
@@ -290,7 +291,7 @@ enum Factor {
 }
 
 impl Cholesky {
-    /// Factorizes `a`; an error where it is not positive definite.
+    /// Factorizes `a`; returns an error if it is not positive definite.
     pub fn new(a: &DMatrix<f64>) -> Result<Self> {
         square(a)?;
         finite(a.as_slice())?;
@@ -326,7 +327,7 @@ impl Cholesky {
     }
 }
 
-/// A QR decomposition with column pivoting that keeps its memory from one matrix to the next.
+/// QR decomposition with column pivoting that reuses its memory from one matrix to the next.
 ///
 /// ```
 /// use inertial_dense::PivotedQr;
@@ -351,12 +352,12 @@ pub struct PivotedQr {
 }
 
 impl PivotedQr {
-    /// Memory for matrices of one shape and up to `right_sides` right-hand sides.
+    /// Allocates memory for matrices of one shape and up to `right_sides` right-hand sides.
     pub fn new(rows: usize, cols: usize, right_sides: usize) -> Self {
         let size = rows.min(cols);
         let block = factor::recommended_block_size::<f64>(rows.max(1), cols.max(1));
         let (params, portable) = (faer::Spec::default(), faer::Spec::default());
-        // Both number types, whichever is chosen later.
+        // Memory for both number types, as the choice may change later.
         let memory = MemBuffer::new(StackReq::any_of(&[
             factor::qr_in_place_scratch::<usize, Portable>(rows, cols, block, Par::Seq, portable),
             factor::qr_in_place_scratch::<usize, f64>(rows, cols, block, Par::Seq, params),
@@ -374,7 +375,7 @@ impl PivotedQr {
         }
     }
 
-    /// Factorizes `a`, which must have the shape given at the start.
+    /// Factorizes `a`, which must have the shape given to [`PivotedQr::new`].
     pub fn factorize(&mut self, a: &DMatrix<f64>) -> Result<()> {
         if a.shape() != self.qr.shape() {
             let (expected, found) = (self.qr.len(), a.len());
@@ -401,17 +402,17 @@ impl PivotedQr {
         Ok(())
     }
 
-    /// The rank, from the diagonal of `R`.
+    /// Returns the rank, from the diagonal of `R`.
     pub fn rank(&self, tolerance: f64) -> Rank {
         Rank::decide(&self.diagonal, tolerance)
     }
 
-    /// The columns in the order in which pivoting chose them.
+    /// Returns the columns in the order chosen by pivoting.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// Least-squares solutions for each column of `b`: they replace its first rows, one for each column of the
+    /// Computes least-squares solutions for each column of `b`. They replace its first rows, one for each column of the
     /// matrix, which must have full column rank.
     pub fn least_squares_in_place(&mut self, b: &mut DMatrix<f64>) -> Result<()> {
         let (rows, cols) = self.qr.shape();
@@ -447,7 +448,7 @@ impl PivotedQr {
 mod tests {
     use super::*;
 
-    /// Deterministic numbers in (−1, 1), of no structure.
+    /// Returns deterministic numbers in (−1, 1) without structure.
     fn numbers(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed;
         move || {
@@ -468,7 +469,7 @@ mod tests {
         {
             let a = random(m, r, &mut next) * random(r, n, &mut next);
             let svd = Svd::new(&a).unwrap();
-            // Products of random factors have singular values far above 1e-9; those that should vanish are rounding.
+            // Products of random factors have singular values far above 1e-9; the others are rounding errors.
             let found = svd.rank(1e-9);
             assert_eq!(found.rank, r);
             assert!(found.dropped < 1e-13 && found.kept > 1e-6);
@@ -482,7 +483,7 @@ mod tests {
             let mut qr = PivotedQr::new(m, n, 2);
             qr.factorize(&a).unwrap();
             assert_eq!(qr.rank(1e-9).rank, r);
-            // Consistent equations: the shortest solution reproduces the right-hand side.
+            // Consistent equations: the minimum-norm solution reproduces the right-hand side.
             let b = &a * DVector::from_fn(n, |_, _| next());
             let x = svd.solve(&b, r, 0.0);
             assert!((&a * &x - &b).amax() < 1e-12);

@@ -1,8 +1,9 @@
 //! Number type that gives the same bits on every processor.
 //!
-//! For `f64` faer chooses instructions, block sizes and fused products by the processor, so that last digits differ
-//! between processors. With this type the same algorithms round every product and every sum by itself, in an order that
-//! depends on the sizes of the matrices alone. They are slower: faer has no matrix product in lanes for other types.
+//! For `f64`, faer chooses instructions, block sizes and fused products depending on the processor, so that the last
+//! digits differ between processors. With this type the same algorithms round every product and every sum separately,
+//! in an order that depends only on the sizes of the matrices. They are slower: faer has no SIMD matrix product for
+//! other types.
 
 use std::num::ParseFloatError;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
@@ -12,15 +13,15 @@ use faer::traits::{ComplexField, RealField, SimdCapabilities};
 use num_traits::{Num, One, Zero};
 use pulp::{MemMask, Scalar, Simd};
 
-/// An `f64` whose operations round alike on every processor, in faer too.
+/// An `f64` whose operations round identically on every processor, also within faer.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 #[repr(transparent)]
 pub struct Portable(pub f64);
 
-// SAFETY: it is an `f64` (`repr(transparent)`), of which zeros are a value.
+// SAFETY: the type is an `f64` (`repr(transparent)`), for which all-zero bits are a valid value.
 unsafe impl Zeroable for Portable {}
 
-// SAFETY: it is an `f64` (`repr(transparent)`), of which all bits are values.
+// SAFETY: the type is an `f64` (`repr(transparent)`), for which all bit patterns are valid values.
 unsafe impl Pod for Portable {}
 
 macro_rules! operators {
@@ -109,7 +110,7 @@ impl One for Portable {
 
 impl Num for Portable {
     type FromStrRadixErr = ParseFloatError;
-    /// Decimal numbers, whatever `radix` says: nothing here reads others.
+    /// Parses decimal numbers; `radix` is ignored because no other numbers are read.
     fn from_str_radix(text: &str, _: u32) -> Result<Self, ParseFloatError> {
         text.parse().map(Self)
     }
@@ -140,7 +141,7 @@ type Lanes<S> = <S as Simd>::f64s;
 type Mask<S> = <S as Simd>::m64s;
 type Indices<S> = <S as Simd>::u64s;
 
-/// Functions of a number that are those of its `f64`.
+/// Defines functions of a number by those of `f64`.
 macro_rules! of_number {
     ($($name:ident($($argument:ident),*);)*) => { $(
         #[inline(always)]
@@ -150,7 +151,7 @@ macro_rules! of_number {
     )* };
 }
 
-/// Functions of lanes that are those of `f64`: none of them fuses or reduces.
+/// Defines functions of lanes by those of `f64`; none of them fuses or reduces.
 macro_rules! of_lanes {
     ($($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => { $(
         #[inline(always)]
@@ -285,7 +286,7 @@ impl ComplexField for Portable {
         mask: MemMask<Mask<S>>,
         from: *const Lanes<S>,
     ) -> Lanes<S> {
-        // SAFETY: the caller's promise about `from` is that of `f64`, which has the same layout.
+        // SAFETY: the caller guarantees for `from` what `f64` requires, and the layout is the same.
         unsafe { <f64 as ComplexField>::simd_mask_load_raw(simd, mask, from) }
     }
 
@@ -296,7 +297,7 @@ impl ComplexField for Portable {
         to: *mut Lanes<S>,
         values: Lanes<S>,
     ) {
-        // SAFETY: the caller's promise about `to` is that of `f64`, which has the same layout.
+        // SAFETY: the caller guarantees for `to` what `f64` requires, and the layout is the same.
         unsafe { <f64 as ComplexField>::simd_mask_store_raw(simd, mask, to, values) };
     }
 }

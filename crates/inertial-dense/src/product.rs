@@ -3,8 +3,9 @@
 use nalgebra::DMatrix;
 use pulp::{Arch, Simd, WithSimd};
 
-/// The product `a b`, with the same bits on every processor: every entry is summed in the order of the inner index,
-/// products and sums rounded one by one. For matrices of dozens of rows it is several times as fast as nalgebra's operator.
+/// Computes the product `a b` with the same bits on every processor: every entry is summed in the order of the inner
+/// index, and products and sums are rounded one by one. For matrices of dozens of rows it is several times as fast as
+/// nalgebra's operator.
 ///
 /// ```
 /// use inertial_dense::product;
@@ -15,7 +16,7 @@ use pulp::{Arch, Simd, WithSimd};
 ///
 /// # Panics
 ///
-/// Where the sizes do not match, as nalgebra's operator does.
+/// Panics if the sizes do not match, as nalgebra's operator does.
 pub fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
     assert_eq!(a.ncols(), b.nrows(), "matrices of sizes that do not match");
     let mut out = DMatrix::zeros(a.nrows(), b.ncols());
@@ -27,7 +28,7 @@ pub fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
     out
 }
 
-/// Rows and columns of the result that are summed together, in registers.
+/// Numbers of rows and columns of the result that are summed together, in registers.
 const ROWS: usize = 8;
 const COLUMNS: usize = 4;
 
@@ -85,7 +86,7 @@ fn add(sums: &mut [f64; ROWS], a: &[f64; ROWS], x: f64) {
     }
 }
 
-/// One column of the result, from row `first` on.
+/// Computes one column of the result, from row `first` on.
 #[inline(always)]
 fn column(a: &[f64], b: &[f64], out: &mut [f64], first: usize) {
     for (a, x) in a.chunks_exact(out.len()).zip(b) {

@@ -5,10 +5,10 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::{Error, Result};
 
-/// The factor `R` of a QR decomposition `A = Q R` of rows that arrive block by block; `Q` is not kept.
+/// Factor `R` of a QR decomposition `A = Q R` of rows that arrive block by block; `Q` is not stored.
 ///
-/// `RᵀR = AᵀA`, but the rows are reduced by reflections, so nothing is lost by squaring. The diagonal is never negative,
-/// which makes `R` unique where `A` has full column rank, whatever the blocks were.
+/// `RᵀR = AᵀA`, but the rows are reduced by reflections, so no precision is lost by squaring. The diagonal is never
+/// negative, so `R` is unique if `A` has full column rank, independent of the blocks.
 ///
 /// ```
 /// use inertial_dense::Triangle;
@@ -23,17 +23,17 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Triangle {
     width: usize,
-    /// Row after row; zero below the diagonal.
+    /// Entries of the factor, row by row; zero below the diagonal.
     r: Vec<f64>,
 }
 
 impl Triangle {
-    /// The factor of no rows.
+    /// Creates the factor of zero rows.
     pub fn new(width: usize) -> Self {
         Self { width, r: vec![0.0; width * width] }
     }
 
-    /// From the entries on and above the diagonal, row after row.
+    /// Creates a factor from the entries on and above the diagonal, row by row.
     pub fn from_upper(width: usize, upper: &[f64]) -> Result<Self> {
         let expected = width * (width + 1) / 2;
         if upper.len() != expected {
@@ -46,7 +46,7 @@ impl Triangle {
             out.r[i * width + i..(i + 1) * width].copy_from_slice(row);
             rest = after;
         }
-        // A factor that this type wrote has no negative diagonal; absorbing restores that of any other.
+        // A factor written by this type has no negative diagonal; absorbing corrects the signs of any other.
         if (0..width).any(|i| out.at(i, i) < 0.0) {
             let mut rows = out.columns();
             out = Self::new(width);
@@ -55,22 +55,22 @@ impl Triangle {
         Ok(out)
     }
 
-    /// The entries on and above the diagonal, row after row.
+    /// Returns the entries on and above the diagonal, row by row.
     pub fn upper(&self) -> Vec<f64> {
         (0..self.width).flat_map(|i| self.row(i)[i..].iter().copied()).collect()
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// One entry.
+    /// Returns one entry.
     pub fn at(&self, row: usize, column: usize) -> f64 {
         self.r[row * self.width + column]
     }
 
-    /// One row, zeros included.
+    /// Returns one row, zeros included.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.r[row * self.width..(row + 1) * self.width]
     }
@@ -85,7 +85,7 @@ impl Triangle {
         self.r.iter().all(|x| x.is_finite())
     }
 
-    /// Takes in more rows: `block` holds them column by column and is used up.
+    /// Adds rows: `block` holds them column by column and is overwritten.
     pub fn absorb(&mut self, block: &mut [f64], rows: usize) -> Result<()> {
         let (width, expected) = (self.width, rows * self.width);
         if block.len() != expected {
@@ -98,12 +98,12 @@ impl Triangle {
         Ok(())
     }
 
-    /// The factor of the same rows, all times `scale` (not negative).
+    /// Multiplies all rows by `scale` (not negative).
     pub fn scale(&mut self, scale: f64) {
         self.r.iter_mut().for_each(|r| *r *= scale);
     }
 
-    /// Takes in the rows that another factor stands for.
+    /// Adds the rows represented by another factor.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if other.width != self.width {
             let (expected, found) = (self.width, other.width);
@@ -117,8 +117,8 @@ impl Triangle {
     }
 }
 
-/// The reflections that take a block of rows into a factor, in the widest registers of this machine. Products and sums are
-/// rounded one by one and in one order, so the result is the same on every machine.
+/// Reflections that add a block of rows to a factor, with the widest registers of this machine. Products and sums are
+/// rounded one by one and in a fixed order, so the result is the same on every machine.
 struct Reflections<'a> {
     r: &'a mut [f64],
     width: usize,
@@ -162,7 +162,7 @@ impl WithSimd for Reflections<'_> {
     }
 }
 
-/// The same for one row: its entries lie side by side, so that each reflection is one pass over them.
+/// Adds one row to a factor: its entries are contiguous, so that each reflection is one pass over them.
 #[inline(always)]
 fn absorb_row(r: &mut [f64], row: &mut [f64]) {
     let width = row.len();
@@ -179,38 +179,39 @@ fn absorb_row(r: &mut [f64], row: &mut [f64]) {
     }
 }
 
-/// Columns whose reflections are applied to a later column one after the other, while all of them are in the nearest cache.
+/// Number of columns whose reflections are applied to a later column one after the other, while all of them are in the
+/// nearest cache.
 const PANEL: usize = 4;
 
-/// Columns that a reflection is applied to at once: their sums do not wait for each other.
+/// Number of columns that a reflection is applied to at once; their sums are independent of each other.
 const TOGETHER: usize = 4;
 
-/// A reflection that takes a column of a block to the diagonal of the factor.
+/// Reflection that maps a column of a block to the diagonal of the factor.
 #[derive(Clone, Copy)]
 struct Reflection {
-    /// First entry of its vector; the others are the column.
+    /// First entry of the reflection vector; the other entries are the column.
     first: f64,
     factor: f64,
 }
 
 impl Reflection {
-    /// Takes the column to the diagonal entry `top`; none where there is nothing left of the column.
+    /// Creates the reflection of the column to the diagonal entry `top`; `None` if the column is zero.
     #[inline(always)]
     fn new(column: &[f64], top: &mut f64) -> Option<Self> {
         let squares = dot(column, column);
-        // Where a block has fewer rows than columns its last columns are rounding of rounding: what is left of them does
-        // not count, and its inverse would not be finite.
+        // If a block has fewer rows than columns, its last columns contain only rounding errors. They are ignored; the
+        // inverse of their squared norm would not be finite.
         if squares < f64::MIN_POSITIVE {
             return None;
         }
         let norm = (*top * *top + squares).sqrt();
-        // The reflection to +norm; its first entry `top − norm` without cancellation, as top ≥ 0.
+        // The reflection maps to +norm; its first entry `top − norm` is computed without cancellation, as top ≥ 0.
         let first = -squares / (*top + norm);
         *top = norm;
         Some(Self { first, factor: 2.0 / (first * first + squares) })
     }
 
-    /// Applies it to some later columns, which follow each other, and to their entries in the row of the factor.
+    /// Applies the reflection to several consecutive later columns and to their entries in the row of the factor.
     #[inline(always)]
     fn apply_to_all(&self, column: &[f64], entries: &mut [f64], others: &mut [f64]) {
         let rows = column.len();
@@ -230,13 +231,13 @@ impl Reflection {
         }
     }
 
-    /// Applies it to a later column and its entry in the row of the factor.
+    /// Applies the reflection to a later column and its entry in the row of the factor.
     #[inline(always)]
     fn apply(&self, column: &[f64], entry: &mut f64, other: &mut [f64]) {
         self.subtract(dot(column, other), column, entry, other);
     }
 
-    /// Applies it to a column whose product with its vector is known.
+    /// Applies the reflection to a column whose dot product with `column` is known.
     #[inline(always)]
     fn subtract(&self, product: f64, column: &[f64], entry: &mut f64, other: &mut [f64]) {
         let step = self.factor * (self.first * *entry + product);
@@ -247,7 +248,7 @@ impl Reflection {
     }
 }
 
-/// Eight sums side by side: what the compiler may not reorder itself.
+/// Computes a dot product with eight independent sums, a reordering that the compiler may not do itself.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a8, a), (b8, b)) = (a.as_chunks(), b.as_chunks());
@@ -258,7 +259,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     total(&sums, a, b)
 }
 
-/// [`dot`] of `a` with four columns: their sums do not wait for each other.
+/// Computes [`dot`] of `a` with four columns, whose sums are independent of each other.
 #[inline(always)]
 fn dots(a: &[f64], others: [&[f64]; TOGETHER]) -> [f64; TOGETHER] {
     let (a8, a) = a.as_chunks();
@@ -280,7 +281,8 @@ fn accumulate(sums: &mut [f64; 8], x: &[f64; 8], y: &[f64; 8]) {
     }
 }
 
-/// The sums, and what does not fill eight lanes. Not inlined: the compiler would lay the sums of several columns side by side.
+/// Adds the eight sums and the remaining entries. Not inlined: otherwise the compiler would interleave the sums of
+/// several columns.
 #[inline(never)]
 fn total(sums: &[f64; 8], a: &[f64], b: &[f64]) -> f64 {
     let tail: f64 = a.iter().zip(b).map(|(x, y)| x * y).sum();
@@ -320,12 +322,12 @@ mod tests {
                 parts.merge(&part).unwrap();
                 first += rows;
             }
-            // Both are the one factor with a positive diagonal; rounding differs.
+            // Both are the unique factor with a positive diagonal; rounding differs.
             assert!((parts.matrix() - whole.matrix()).amax() < 1e-13);
         }
     }
 
-    /// One column after the other, without panels.
+    /// Absorbs one column after the other, without panels.
     fn absorb_by_columns(width: usize, blocks: &[Vec<f64>], rows: usize) -> Vec<f64> {
         let mut r = vec![0.0; width * width];
         for block in blocks {
@@ -356,7 +358,7 @@ mod tests {
 
     #[test]
     fn single_rows_are_a_block() {
-        // Wide rows one by one: the first have nothing left for most columns.
+        // Wide rows one by one: the first rows leave most columns zero.
         let a = DMatrix::from_vec(90, 40, numbers(3600));
         let (mut one_by_one, mut whole) = (Triangle::new(40), Triangle::new(40));
         for i in 0..90 {
@@ -376,7 +378,7 @@ mod tests {
         let mut triangle = Triangle::new(4);
         triangle.absorb(&mut block(&a, 0, 40), 40).unwrap();
         assert_eq!(triangle.at(1, 1), 0.0);
-        // The dependent column leaves rounding of its norm (about 7) behind.
+        // The dependent column leaves a rounding error relative to its norm (about 7).
         assert!(triangle.at(2, 2).abs() < 1e-14 && triangle.at(3, 3) > 1.0);
         assert_eq!(Triangle::from_upper(4, &triangle.upper()).unwrap(), triangle);
         assert!(triangle.absorb(&mut [1.0], 1).is_err() && Triangle::from_upper(4, &[0.0]).is_err());

@@ -1,13 +1,14 @@
 //! Mathematical functions with the same bits on every processor, for a whole program.
 //!
-//! `f64::sin`, `exp`, `ln`, `powf` and the like call the system's C library, which chooses between variants with and without fused
-//! products by the processor, and differs from release to release. A program that links this crate (`use inertial_libm as _;`) on Linux has
-//! these functions from the crate [`libm`] instead, in its dependencies too: the linker prefers a program's own symbols.
-//! Elsewhere the crate is empty.
+//! `f64::sin`, `exp`, `ln`, `powf` and similar functions call the system's C library. Its results differ between
+//! releases and between processors, because it chooses variants with or without fused products. A program on Linux that
+//! links this crate (`use inertial_libm as _;`) uses the functions of the crate [`libm`] instead, in its dependencies
+//! too, because the linker prefers a program's own symbols. On other systems the crate is empty.
 //!
-//! For programs and Python extensions, not for libraries: it replaces the functions of everything that is linked with it.
+//! Intended for programs and Python extensions, not for libraries: it replaces the functions of everything that is
+//! linked with it.
 
-/// Defines functions of C by those of [`libm`].
+/// Defines C functions by those of [`libm`].
 #[cfg(target_os = "linux")]
 macro_rules! functions {
     ($number:ty: $($name:ident($($argument:ident),+);)*) => { $(
@@ -19,7 +20,7 @@ macro_rules! functions {
     )* };
 }
 
-// All that the standard library calls, or that the compiler puts in its place (`exp10`), and that is not exact anyway.
+// All functions that are not exact and that the standard library calls or the compiler substitutes (`exp10`).
 #[cfg(target_os = "linux")]
 functions! {
     f64:
@@ -53,7 +54,7 @@ functions! {
     hypotf(x, y);
 }
 
-/// What the compiler makes of a sine and a cosine of one number.
+/// Replacement of C's `sincos`, which the compiler calls for a sine and a cosine of one number.
 ///
 /// # Safety
 ///
@@ -63,9 +64,9 @@ functions! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sincos(x: f64, sin: *mut f64, cos: *mut f64) {
     let (s, c) = libm::sincos(x);
-    // SAFETY: a caller of C's `sincos` gives a place for the sine.
+    // SAFETY: a caller of C's `sincos` passes a valid pointer for the sine.
     unsafe { sin.write(s) };
-    // SAFETY: and one for the cosine.
+    // SAFETY: a caller of C's `sincos` passes a valid pointer for the cosine.
     unsafe { cos.write(c) };
 }
 
@@ -73,7 +74,7 @@ unsafe extern "C" fn sincos(x: f64, sin: *mut f64, cos: *mut f64) {
 mod tests {
     use std::hint::black_box;
 
-    /// Numbers over the usual range, of no structure.
+    /// Returns numbers over the usual range, without structure.
     fn numbers() -> impl Iterator<Item = f64> {
         let mut state = 1u64;
         (0..20_000).map(move |_| {

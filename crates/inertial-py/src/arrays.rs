@@ -1,14 +1,14 @@
-//! `NumPy` arrays as slices: rows of samples, without copies where they are contiguous.
+//! `NumPy` arrays as slices: rows of samples, without copies if they are contiguous.
 
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::errors::wrong;
 
-/// Numbers that Python lends.
+/// Read-only array of numbers borrowed from Python.
 pub type Array<'py> = PyReadonlyArrayDyn<'py, f64>;
 
-/// `N` quantities of the same samples, each contiguous: one row per sample.
+/// Set of `N` quantities of the same samples, each contiguous with one row per sample.
 pub struct Rows<'py, const N: usize> {
     arrays: [Array<'py>; N],
     /// Number of samples.
@@ -16,7 +16,7 @@ pub struct Rows<'py, const N: usize> {
 }
 
 impl<'py, const N: usize> Rows<'py, N> {
-    /// One sample (`widths` numbers each) or many, by name.
+    /// Creates rows of one sample (`widths` numbers each) or many; `names` are used in messages.
     pub fn new(names: [&str; N], arrays: [Array<'py>; N], widths: [usize; N]) -> PyResult<Self> {
         let mut counts = [0; N];
         for (k, (name, width)) in names.iter().zip(widths).enumerate() {
@@ -40,7 +40,7 @@ impl<'py, const N: usize> Rows<'py, N> {
         Ok(Self { arrays, count: counts.first().copied().unwrap_or(0) })
     }
 
-    /// All numbers of each, sample after sample.
+    /// Returns all numbers of each quantity, sample after sample.
     pub fn slices(&self) -> PyResult<[&[f64]; N]> {
         let mut out = [&[][..]; N];
         for (out, array) in out.iter_mut().zip(&self.arrays) {

@@ -1,4 +1,4 @@
-//! One call from Python: the model, inputs and outputs around a job.
+//! One call from Python: the model, inputs and outputs of a job.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,56 +14,56 @@ use crate::inputs::{Held, Inputs};
 use crate::mechanism::Mechanism;
 use crate::work::{Observer, long};
 
-/// A call, by the attributes of an object of Python.
+/// Call, defined by the attributes of a Python object.
 #[derive(FromPyObject)]
 pub struct Call<'py> {
     mechanism: Bound<'py, Mechanism>,
     inputs: PyRef<'py, Inputs>,
     outputs: Outputs,
-    /// Function that is told of progress.
+    /// Callback for progress reports.
     tell: Option<Bound<'py, PyAny>>,
 }
 
 /// Files to write.
 #[derive(FromPyObject, Clone, Default)]
 pub struct Outputs {
-    /// The model, the motion, the log or the text.
+    /// Files of the model, the motion, the log or the text.
     pub out: Vec<PathBuf>,
-    /// A page.
+    /// Report page.
     pub report: Option<PathBuf>,
-    /// Folder of curves.
+    /// Folder of plots.
     pub plots: Option<PathBuf>,
-    /// The summary of logs.
+    /// Summary of logs.
     pub summary_out: Option<PathBuf>,
-    /// The call as pages say how they were made.
+    /// Text of the call, shown on report pages.
     pub command: String,
 }
 
 impl Outputs {
-    /// Paths that are known before the work begins.
+    /// Returns the paths that are known before the work starts.
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let further = self.report.iter().chain(&self.summary_out);
         self.out.iter().chain(further).map(PathBuf::as_path)
     }
 
-    /// Whether anything is drawn.
+    /// Returns whether a report or plots are requested.
     pub fn draws(&self) -> bool {
         self.report.is_some() || self.plots.is_some()
     }
 }
 
 impl<'py> Call<'py> {
-    /// Files to write.
+    /// Returns the files to write.
     pub fn outputs(&self) -> &Outputs {
         &self.outputs
     }
 
-    /// The mechanism.
+    /// Returns the mechanism.
     pub fn mechanism(&self) -> &Bound<'py, Mechanism> {
         &self.mechanism
     }
 
-    /// Runs a job and puts its files in their places; gives the notes too.
+    /// Runs a job and moves its files to their final paths; also returns the notes.
     pub fn perform<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Job) -> Result<T> + Send + 'static,
@@ -79,7 +79,7 @@ impl<'py> Call<'py> {
         };
         let whole = move || {
             let done = work(&mut job)?;
-            // A caller that was interrupted gets no file, however late the work ends.
+            // After an interruption no file is written, however late the work ends.
             job.context().go_on()?;
             job.files.finish()?;
             Ok::<T, Error>(done)
@@ -89,25 +89,25 @@ impl<'py> Call<'py> {
     }
 }
 
-/// A job under way.
+/// Running job.
 pub struct Job {
-    /// The model.
+    /// Model of the call.
     pub model: Arc<Model>,
     inputs: Arc<Held>,
     observer: Arc<Observer>,
-    /// What is asked for.
+    /// Requested outputs.
     pub outputs: Outputs,
-    /// What is written.
+    /// Files to be written.
     pub files: OutputFiles,
 }
 
 impl Job {
-    /// Inputs and observer.
+    /// Returns the inputs and the observer.
     pub fn context(&self) -> Context<'_> {
         Context { inputs: &*self.inputs, progress: &*self.observer }
     }
 
-    /// The model, prepared to be written to the output.
+    /// Returns the model, prepared for writing to the output.
     pub fn model_to_write(&self) -> Result<Arc<Model>> {
         match self.outputs.out.first() {
             Some(out) => Ok(Arc::new((*self.model).clone().to_be_written(out)?)),
@@ -115,18 +115,18 @@ impl Job {
         }
     }
 
-    /// Opens a file that is written as it is made.
+    /// Opens a file that is written incrementally.
     pub fn sink(&self, path: &Path) -> Result<Sink> {
         Sink::to_file(self.inputs.disk(), path)
     }
 
-    /// Adds a text to the files, where both are there.
+    /// Adds a text to the output files, if both exist.
     pub fn write(&mut self, text: Option<&String>) -> Result<()> {
         let Some(text) = text else { return Ok(()) };
         self.outputs.out.iter().try_for_each(|path| self.files.add(path, text))
     }
 
-    /// Adds a model and its joint file to the files, where they are there.
+    /// Adds a model and its joint file to the output files, if they exist.
     pub fn write_model(&mut self, model: Option<&String>, joints: Option<&String>) -> Result<()> {
         self.write(model)?;
         let Some(joints) = joints else { return Ok(()) };
@@ -136,7 +136,7 @@ impl Job {
         Ok(())
     }
 
-    /// Draws a page and its curves, where they are asked for; `names` are the inputs beside the model.
+    /// Draws a report page and its plots if requested; `names` are the inputs in addition to the model.
     pub fn draw(
         &mut self,
         names: &[String],
@@ -163,7 +163,7 @@ impl Job {
     }
 }
 
-/// Writes the curves of a page into a folder, which is made where it is missing.
+/// Writes the plots of a page to a folder, which is created if missing.
 fn write_plots(page: &Page, folder: &Path, files: &mut OutputFiles) -> Result<()> {
     if folder.is_file() {
         return Err(Error::Input(format!("{}: is a file: give the name of a folder", folder.display())));
@@ -172,7 +172,7 @@ fn write_plots(page: &Page, folder: &Path, files: &mut OutputFiles) -> Result<()
     plots::files(page)?.into_iter().try_for_each(|(name, text)| files.add(&folder.join(name), &text))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 #[pyfunction]
 pub fn write_file(path: PathBuf, content: &[u8]) -> PyResult<()> {
     let mut files = OutputFiles::new(&Disk::default());

@@ -1,4 +1,4 @@
-//! Errors of the library as exceptions of Python, by kind.
+//! Conversion of library errors to Python exceptions, by kind.
 
 use inertial_app as app;
 use pyo3::PyErr;
@@ -11,17 +11,17 @@ pyo3::create_exception!(inertial, OptionError, Error, "The value of an option ca
 pyo3::create_exception!(inertial, ModelError, Error, "A model cannot be read or built.");
 pyo3::create_exception!(inertial, LogError, Error, "A log cannot be read or used.");
 
-/// Exception of no particular kind.
+/// Creates an exception of no particular kind.
 pub fn wrong(error: impl std::fmt::Display) -> PyErr {
     Error::new_err(error.to_string())
 }
 
-/// Spells an option as Python does: `prior_weight=`.
+/// Formats the name of an option as in Python: `prior_weight=`.
 pub fn spelled(option: &str) -> String {
     format!("{}=", option.replace('-', "_"))
 }
 
-/// Exception of a job's error: by what is wrong, or else by the input that it names.
+/// Creates the exception for a job's error: by its cause, or else by the input that it names.
 pub fn of_job(error: &app::Error, inputs: &Held) -> PyErr {
     let message = error.message(&spelled);
     match kind(error, inputs) {
@@ -32,7 +32,7 @@ pub fn of_job(error: &app::Error, inputs: &Held) -> PyErr {
     }
 }
 
-/// Exception of a model that cannot be built.
+/// Creates the exception for a model that cannot be built.
 pub fn of_model(error: &app::Error) -> PyErr {
     let message = error.message(&spelled);
     match kind(error, &Held::default()) {

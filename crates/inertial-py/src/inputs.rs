@@ -1,4 +1,4 @@
-//! Inputs that Python holds: texts of models, tables, summaries, and copies of files of stores.
+//! Inputs held by Python: texts of models, tables, summaries, and local copies of stored files.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use crate::errors::LogError;
 use crate::summary::Summary;
 
-/// Inputs by name. Names that it does not know are files.
+/// Inputs by name. Unknown names are files.
 #[derive(Clone, Default)]
 pub struct Held {
     texts: HashMap<String, String>,
@@ -27,7 +27,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Inputs of texts alone.
+    /// Creates inputs that consist of texts only.
     pub fn of_texts(texts: HashMap<String, String>) -> Self {
         Self { texts, ..Self::default() }
     }
@@ -38,26 +38,26 @@ impl Held {
         self
     }
 
-    /// Whether a name is that of a model.
+    /// Returns whether a name is that of a model.
     pub fn is_model(&self, name: &str) -> bool {
         self.models.contains(name)
     }
 
-    /// Whether a name is that of a log.
+    /// Returns whether a name is that of a log.
     pub fn is_log(&self, name: &str) -> bool {
         self.logs.contains(name)
     }
 
-    /// Files of a call that writes `outputs`: refused where one of these is an input, or two are one file.
+    /// Returns the output files of a call; an error if an output is also an input, or if two outputs are the same file.
     pub fn files<'p>(&self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<OutputFiles> {
-        // Models, maps and the like may have been read before; their names are in the call.
+        // Models, maps and similar inputs may already have been read; the call contains their names.
         let named = self.models.iter().chain(&self.logs).chain(self.texts.keys());
         named.filter(|name| Path::new(name).is_file()).try_for_each(|name| self.copies.disk.reads(name))?;
         self.copies.disk.reserve(outputs)?;
         Ok(OutputFiles::new(&self.copies.disk))
     }
 
-    /// The file system of the call.
+    /// Returns the file system of the call.
     pub fn disk(&self) -> &Disk {
         &self.copies.disk
     }
@@ -89,7 +89,7 @@ impl Source for Held {
     }
 
     fn mesh(&self, model: &str, name: &str, most: u64) -> Option<(String, Result<Vec<u8>>)> {
-        // A model that was read from a file has its meshes there, though its text is held here.
+        // A model that was read from a file has its meshes there, although its text is held here.
         self.copies.disk.mesh(model, name, most)
     }
 
@@ -106,7 +106,7 @@ impl Source for Held {
     }
 }
 
-/// Files, some of which are copies that messages call by the address they come from.
+/// Files, some of which are local copies; messages refer to these by their original address.
 #[derive(Clone, Default)]
 struct Copies {
     paths: HashMap<String, PathBuf>,
@@ -148,7 +148,7 @@ impl Source for Copies {
     }
 }
 
-/// Inputs of one call, by the names that messages use.
+/// Inputs of one call, by the names used in messages.
 #[pyclass(module = "inertial._inertial")]
 #[derive(Default)]
 pub struct Inputs {
@@ -156,7 +156,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// The inputs so far.
+    /// Returns the inputs added so far.
     pub fn held(&self) -> Arc<Held> {
         Arc::clone(&self.held)
     }
@@ -173,7 +173,7 @@ impl Inputs {
         Self::default()
     }
 
-    /// Adds a model: its text, or none where it is a file.
+    /// Adds a model with its text, or without one if it is a file.
     fn add_model(&mut self, name: String, text: Option<String>) {
         let held = self.change();
         if let Some(text) = text {
@@ -182,12 +182,12 @@ impl Inputs {
         held.models.insert(name);
     }
 
-    /// Adds another text: a column map, a joint model, bounds.
+    /// Adds another text: a column map, a joint model or bounds.
     fn add_text(&mut self, name: String, text: String) {
         self.change().texts.insert(name, text);
     }
 
-    /// Adds the name of a log that is a file; `copy` is where its content is, if not there.
+    /// Adds the name of a log file; `copy` is the location of its content if it differs.
     #[pyo3(signature = (name, copy=None))]
     fn add_log(&mut self, name: String, copy: Option<PathBuf>) {
         let held = self.change();
@@ -197,7 +197,7 @@ impl Inputs {
         held.logs.insert(name);
     }
 
-    /// Adds a log of columns.
+    /// Adds a log given as columns.
     fn add_table(
         &mut self,
         name: String,

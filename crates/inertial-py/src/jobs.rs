@@ -1,4 +1,4 @@
-//! The jobs of the application as functions: keyword arguments to typed options, outcomes to objects of Python.
+//! Jobs of the application as functions: keyword arguments become typed options, outcomes become Python objects.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,10 +27,10 @@ use crate::options::{filled, filled_estimate, taken};
 use crate::outcomes::to_python;
 use crate::summary::Summary;
 
-/// An outcome and the notes beside it.
+/// Outcome with its notes.
 type Answer<'py> = (Bound<'py, PyAny>, Vec<String>);
 
-/// Judges whether the bodies of a model can exist.
+/// Checks whether the bodies of a model are physically consistent.
 #[pyfunction]
 pub fn check<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
     let fix: bool = taken(&given, "fix")?.unwrap_or(false);
@@ -51,7 +51,7 @@ pub fn check<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -
     Ok((to_python(py, &outcome)?, notes))
 }
 
-/// Lists the columns of a log; `with_model` says whether the call's model counts.
+/// Lists the columns of a log; `with_model` is whether the call's model is used.
 #[pyfunction]
 pub fn columns<'py>(
     py: Python<'py>,
@@ -70,7 +70,7 @@ pub fn columns<'py>(
     Ok((to_python(py, &outcome)?, notes))
 }
 
-/// Form of an analysis in a file.
+/// Output format of an analysis.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Text,
@@ -116,13 +116,13 @@ impl Form {
     }
 }
 
-/// Analyses which parameters any experiment can reveal.
+/// Analyzes which parameters are identifiable by any experiment.
 #[pyfunction]
 pub fn analyze<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
     let form = Form::taken(&given, &call.outputs().out)?;
     let mut options: analysis::Options = filled(&given)?;
     if form == Form::Picture && options.method == Method::Auto {
-        // The picture shows principles, which the recursion does not know.
+        // The picture shows principles, which the recursive method does not provide.
         options.method = Method::Drng;
     }
     let work = move |job: &mut Job| {
@@ -148,7 +148,7 @@ pub fn analyze<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>)
     Ok((to_python(py, &outcome)?, notes))
 }
 
-/// Designs a motion.
+/// Designs an excitation motion.
 #[pyfunction]
 pub fn design<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
     let options: designing::Options = filled(&given)?;
@@ -169,7 +169,7 @@ pub fn design<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) 
     Ok((to_python(py, &outcome)?, notes))
 }
 
-/// Writes values for controllers, simulators and programs.
+/// Writes the values for controllers, simulators and programs.
 #[pyfunction]
 pub fn export<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
     let options: exporting::Options = filled(&given)?;
@@ -187,7 +187,7 @@ pub fn export<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) 
     Ok((to_python(py, &outcome)?, notes))
 }
 
-/// Columns of simulated samples, and the file that they are written to.
+/// Columns of simulated samples, and their output file.
 #[derive(Default)]
 struct Columns {
     names: Vec<String>,
@@ -208,7 +208,7 @@ impl RowSink for Columns {
     }
 }
 
-/// Simulates what sensors read; gives the columns by name too.
+/// Simulates sensor readings; also returns the columns by name.
 #[pyfunction]
 pub fn simulate<'py>(
     py: Python<'py>,
@@ -239,7 +239,7 @@ pub fn simulate<'py>(
     Ok((to_python(py, &outcome)?, notes, columns))
 }
 
-/// Validates a model on logs; says whether the residual is not above the threshold.
+/// Validates a model on logs; also returns whether the residual does not exceed the threshold.
 #[pyfunction]
 pub fn validate<'py>(
     py: Python<'py>,
@@ -259,23 +259,22 @@ pub fn validate<'py>(
     Ok((to_python(py, &outcome)?, notes, outcome.passed))
 }
 
-/// An identification, the notes beside it, its unknowns, the summary of its logs, and the model's text with the identified
-/// values.
+/// Identification, its notes, its unknowns, the summary of its logs, and the model's text with the identified values.
 type Identified<'py> =
     (Bound<'py, PyAny>, Vec<String>, Option<Bound<'py, PyDict>>, Option<Summary>, Option<String>);
 
-/// Names, values and covariance of the unknowns.
+/// Returns the names, values and covariance of the unknowns.
 fn unknowns_of<'py>(py: Python<'py>, result: &Identification) -> PyResult<Bound<'py, PyDict>> {
     let (out, covariance) = (PyDict::new(py), &result.value_covariance);
     out.set_item("names", result.names.clone())?;
     out.set_item("values", result.values.clone().into_pyarray(py))?;
-    // Row after row.
+    // Row-major order.
     let entries = covariance.transpose().as_slice().to_vec().into_pyarray(py);
     out.set_item("covariance", entries.reshape([covariance.nrows(), covariance.ncols()])?)?;
     Ok(out)
 }
 
-/// Identifies parameters. The arguments decide from what: forces, with or without the gains of drives, a payload, or momentum.
+/// Identifies parameters. The arguments determine the data: forces with or without drive gains, a payload, or momentum.
 #[pyfunction]
 pub fn identify<'py>(
     py: Python<'py>,
@@ -380,7 +379,7 @@ fn of_forces(
     Ok(outcome)
 }
 
-/// Identifies robots of one type together, one summary each; `carrying` says which of them carry a payload.
+/// Identifies robots of one type together, one summary each; `carrying` marks those that carry a payload.
 #[pyfunction]
 pub fn identify_fleet<'py>(
     py: Python<'py>,

@@ -1,10 +1,10 @@
-//! The native half of the Python package `inertial`.
+//! Native part of the Python package `inertial`.
 //!
-//! Functions run the jobs of [`inertial_app`]: keyword arguments become typed options (`options`), what Python holds becomes
-//! inputs by name (`inputs`), and outcomes become objects of Python (`outcomes`). What programs do many times (regressors,
-//! summaries, estimates that follow a stream) goes straight to the library, with the interpreter released.
+//! Functions run the jobs of [`inertial_app`]: keyword arguments become typed options (`options`), Python data become
+//! inputs by name (`inputs`), and outcomes become Python objects (`outcomes`). Frequently repeated operations (regressors,
+//! summaries, online estimates) call the library directly, with the interpreter released.
 
-// Python hands over what it has; pyo3 takes arguments by value.
+// pyo3 passes arguments by value.
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
@@ -22,7 +22,7 @@ mod regressor;
 mod summary;
 mod work;
 
-// Sines and exponentials with the same bits on every processor.
+// Sines and exponentials that are bitwise identical on every processor.
 use inertial_libm as _;
 use pyo3::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A mechanism in Python: names, parameters, regressors.
+//! Mechanism in Python: names, parameters, regressors.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,26 +25,27 @@ use crate::inputs::Held;
 use crate::options::filled;
 use crate::pool;
 
-/// A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable.
+/// Robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable.
 #[pyclass(frozen, module = "inertial._inertial")]
 pub struct Mechanism {
-    /// Name for messages; where there is no text, the file or the builtin model.
+    /// Name for messages; without a text, the file or the builtin model.
     #[pyo3(get)]
     label: String,
-    /// The model's text; none where the label says where it is.
+    /// Text of the model; `None` if the label is its location.
     #[pyo3(get)]
     text: Option<String>,
-    /// Keyword arguments it was built with.
+    /// Keyword arguments used to build the mechanism.
     given: Py<PyDict>,
     model: Arc<Model>,
     inverse: InverseDynamics,
-    /// Memory of single configurations, reused by every call.
+    /// Working memory of single configurations, reused by every call.
     scratch: Mutex<Scratch>,
 }
 
 #[pymethods]
 impl Mechanism {
-    /// From a model's text, or from the file or builtin model that the label names; `given` are `base`, `gravity` and `rotors`.
+    /// Builds a mechanism from a model's text, or from the file or builtin model named by the label; `given` are `base`, `gravity` and
+    /// `rotors`.
     #[new]
     fn new(label: String, text: Option<String>, given: Bound<'_, PyDict>) -> PyResult<Self> {
         let options: ModelOptions = filled(&given)?;
@@ -62,7 +63,7 @@ impl Mechanism {
         (slf.get_type(), (own.label.clone(), own.text.clone(), own.given.clone_ref(slf.py())))
     }
 
-    /// Keyword arguments it was built with.
+    /// Keyword arguments used to build the mechanism.
     #[getter]
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.given.bind(py).copy()
@@ -112,7 +113,7 @@ impl Mechanism {
         self.built().parameter_names()
     }
 
-    /// Names of the joints that move.
+    /// Names of the moving joints.
     #[getter]
     fn joint_names(&self) -> Vec<&str> {
         self.built().joints().iter().map(|j| j.name.as_str()).collect()
@@ -124,7 +125,7 @@ impl Mechanism {
         self.built().gravity().as_slice().to_vec().into_pyarray(py)
     }
 
-    /// Limits of the joints by name: lower, upper, velocity, effort; infinite where the model gives none.
+    /// Limits of the joints by name: lower, upper, velocity, effort; infinite if the model has none.
     #[getter]
     fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
@@ -140,14 +141,14 @@ impl Mechanism {
         Ok(out)
     }
 
-    /// The model's own inertial parameters.
+    /// Inertial parameters of the model.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.built().parameters().into_pyarray(py)
     }
 
-    /// The bodies as the tree has them: parent, placement, joint with its free modes (angular first), limits and friction, and
-    /// parameters, as JSON; a limit that there is not is null.
+    /// Returns the bodies of the tree as JSON: parent, placement, joint with its free modes (angular first), limits and friction, and
+    /// parameters; a missing limit is null.
     fn tree(&self) -> String {
         let body = |body: &model::Body| {
             let joint = &self.built().joints()[body.joint];
@@ -182,7 +183,7 @@ impl Mechanism {
         serde_json::json!({"gravity": gravity.as_slice(), "armature": armature, "bodies": bodies}).to_string()
     }
 
-    /// Forces of a motion: one sample or rows of samples.
+    /// Computes the forces of a motion: one sample or rows of samples.
     fn rnea<'py>(
         &self,
         py: Python<'py>,
@@ -206,8 +207,9 @@ impl Mechanism {
         tau.into_pyarray(py).reshape(shape)
     }
 
-    /// Regressor of one configuration of a tree: coordinates by parameters. `None` where an argument is not a contiguous vector of
-    /// 64-bit floats of the right length, or the mechanism has loops: the caller converts and takes the general way.
+    /// Computes the regressor of one configuration of a tree: coordinates by parameters. Returns `None` if an argument is not a
+    /// contiguous vector of 64-bit floats of the right length, or if the mechanism has loops; the caller then converts the arguments and
+    /// uses the general method.
     fn regressor_of_one<'py>(
         &self,
         py: Python<'py>,
@@ -230,8 +232,8 @@ impl Mechanism {
         PyArray1::from_slice(py, y).reshape([nv, self.built().parameter_count()]).map(Some)
     }
 
-    /// Regressor of a scalar or vector quantity of each sample (rows by parameters): `momentum` (6 rows, linear first, in the base
-    /// frame), `kinetic-energy`, `potential-energy` (1 row each) or `gravity` (a row for each coordinate).
+    /// Computes the regressor of a scalar or vector quantity of each sample (rows by parameters): `momentum` (6 rows, linear first, in
+    /// the base frame), `kinetic-energy`, `potential-energy` (1 row each) or `gravity` (one row per coordinate).
     fn quantity_regressors<'py>(
         &self,
         py: Python<'py>,
@@ -271,7 +273,7 @@ impl Mechanism {
         out.into_pyarray(py).reshape([count, height, columns])
     }
 
-    /// Regressor of one configuration in the entries of the pseudo-inertias: coordinates by ten for each body (rotors included).
+    /// Computes the regressor of one configuration for the entries of the pseudo-inertias: coordinates by ten per body (rotors included).
     fn tetrahedral_regressor<'py>(
         &self,
         py: Python<'py>,
@@ -285,7 +287,7 @@ impl Mechanism {
         Ok(PyArray2::from_vec2(py, &rows)?)
     }
 
-    /// Entries of the pseudo-inertias of the model that [`tetrahedral_regressor`] multiplies.
+    /// Returns the entries of the model's pseudo-inertias, which [`tetrahedral_regressor`] multiplies.
     fn pseudo_inertia_entries<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let bodies = self.built().bodies().iter();
         let entries = bodies.flat_map(|b| {
@@ -295,7 +297,7 @@ impl Mechanism {
         entries.collect::<Vec<f64>>().into_pyarray(py)
     }
 
-    /// Regressors of samples: `count` by coordinates by parameters, into `out` where it is given.
+    /// Computes the regressors of samples: `count` by coordinates by parameters, stored in `out` if it is given.
     #[pyo3(signature = (q, v, a, out=None))]
     fn regressors<'py>(
         &self,
@@ -339,17 +341,17 @@ impl Mechanism {
 }
 
 impl Mechanism {
-    /// The mechanism itself.
+    /// Returns the mechanism itself.
     pub fn built(&self) -> &model::Mechanism {
         &self.model.mechanism
     }
 
-    /// The model that it was built from.
+    /// Returns the model from which the mechanism was built.
     pub fn model(&self) -> Arc<Model> {
         Arc::clone(&self.model)
     }
 
-    /// The loops, where there are any.
+    /// Returns the closed mechanism if there are loops.
     fn closed(&self) -> PyResult<Option<ClosedMechanism<'_>>> {
         if self.built().loops().is_empty() {
             return Ok(None);
@@ -358,10 +360,10 @@ impl Mechanism {
     }
 }
 
-/// Samples whose regressors are cleared and filled at once, while they are in cache.
+/// Number of samples whose regressors are cleared and filled together while they are in cache.
 const AT_ONCE: usize = 32;
 
-/// Regressors of a tree, dense, by all threads; `fresh` memory is zero already.
+/// Computes the dense regressors of a tree on all threads; `fresh` memory is already zero.
 fn tree_regressors(
     inverse: &InverseDynamics,
     [q, v, a]: [&[f64]; 3],
@@ -384,7 +386,7 @@ fn tree_regressors(
     )
 }
 
-/// Regressors on the independent coordinates, dense.
+/// Computes the dense regressors in the independent coordinates.
 fn closed_regressors(
     closed: &ClosedMechanism<'_>,
     [q, v, a]: [&[f64]; 3],
@@ -399,7 +401,7 @@ fn closed_regressors(
     let size = closed.dof() * columns;
     closed.packed_regressors(&mut workspace, &samples, |chunk| {
         let chunk = chunk.regressors;
-        // Four samples lie side by side.
+        // Four samples are stored side by side.
         for (four, group) in chunk.groups().enumerate() {
             for lane in 0..4.min(chunk.count - 4 * four) {
                 let sample = &mut out[(chunk.first + 4 * four + lane) * size..][..size];

@@ -1,7 +1,7 @@
 //! Keyword arguments as typed options.
 //!
 //! Options of a job are grouped ([`identify::Options`] has `unknowns`, `estimate` and `log`); keyword arguments are not. A name is
-//! looked up among the fields of the options and of their groups, so a new field is a new keyword argument at once.
+//! looked up among the fields of the options and of their groups, so every new field is also a keyword argument.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::errors::{OptionError, of_job, spelled, wrong};
 use crate::inputs::Held;
 
-/// Sets the arithmetic of this process by its word.
+/// Sets the arithmetic of this process by its keyword.
 #[pyfunction]
 pub fn set_arithmetic(kind: &str) -> PyResult<()> {
     let arithmetic = Arithmetic::from_word(kind)
@@ -31,7 +31,7 @@ pub fn set_arithmetic(kind: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// The value of a keyword argument; absent where it was not given.
+/// Removes and returns the value of a keyword argument; `None` if it was not given.
 pub fn taken<T: DeserializeOwned>(given: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>> {
     let Some(value) = given.get_item(name)? else { return Ok(None) };
     given.del_item(name)?;
@@ -42,7 +42,7 @@ fn refused(name: &str, error: &dyn std::fmt::Display) -> PyErr {
     OptionError::new_err(format!("{} {error}", spelled(name)))
 }
 
-/// Options with the values of keyword arguments in the place of defaults.
+/// Returns options with defaults replaced by the values of keyword arguments.
 pub fn filled<O: Default + Serialize + DeserializeOwned>(given: &Bound<'_, PyDict>) -> PyResult<O> {
     let mut tree = serde_json::to_value(O::default()).map_err(wrong)?;
     for (name, value) in given {
@@ -68,7 +68,7 @@ pub fn filled<O: Default + Serialize + DeserializeOwned>(given: &Bound<'_, PyDic
     })
 }
 
-/// The field of options, or of one of their groups.
+/// Returns the field of options, or of one of their groups.
 fn place<'t>(tree: &'t mut Value, name: &str) -> Option<&'t mut Value> {
     let fields = tree.as_object_mut()?;
     if fields.get(name).is_some_and(|field| !field.is_object()) {
@@ -77,7 +77,7 @@ fn place<'t>(tree: &'t mut Value, name: &str) -> Option<&'t mut Value> {
     fields.values_mut().filter_map(Value::as_object_mut).find_map(|group| group.get_mut(name))
 }
 
-/// Options that estimate: estimators have further names.
+/// Returns options for estimation; estimators have additional names.
 pub fn filled_estimate<O: Default + Serialize + DeserializeOwned>(
     given: &Bound<'_, PyDict>,
     part: impl FnOnce(&mut O) -> &mut Estimate,
@@ -92,7 +92,7 @@ pub fn filled_estimate<O: Default + Serialize + DeserializeOwned>(
     Ok(options)
 }
 
-/// What functions write, and keyword arguments that choose another job.
+/// Outputs of functions, and keyword arguments that select another job.
 const OTHERS: [(&str, &str); 10] = [
     ("payload", "Link that carries a payload: only what it carries is identified"),
     (
@@ -112,7 +112,7 @@ const OTHERS: [(&str, &str); 10] = [
     ("latex", "Write the table to out, as LaTeX"),
 ];
 
-/// Keyword arguments of a function, each with its description.
+/// Returns the keyword arguments of a function, each with its description.
 #[pyfunction]
 pub fn options(function: &str) -> PyResult<Vec<(String, String)>> {
     let mut out = match function {
@@ -137,7 +137,7 @@ pub fn options(function: &str) -> PyResult<Vec<(String, String)>> {
     Ok(out)
 }
 
-/// Fields of options and of their groups, from the schema of their type.
+/// Returns the fields of options and of their groups, from the schema of their type.
 fn described<O: JsonSchema>() -> PyResult<Vec<(String, String)>> {
     let schema = SchemaGenerator::default().into_root_schema_for::<O>();
     let schema = serde_json::to_value(schema).map_err(wrong)?;
@@ -159,7 +159,7 @@ fn described<O: JsonSchema>() -> PyResult<Vec<(String, String)>> {
     Ok(out)
 }
 
-/// A field in one line: description, default and possible values.
+/// Formats a field in one line: description, default and possible values.
 fn line(name: String, field: &Value) -> (String, String) {
     let text = field.get("description").and_then(Value::as_str).unwrap_or_default();
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned();

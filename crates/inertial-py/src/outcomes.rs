@@ -1,4 +1,4 @@
-//! Outcomes as objects of Python: those of the program's JSON.
+//! Outcomes as Python objects with the structure of the program's JSON.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::errors::wrong;
 
-/// Converts an outcome to dictionaries, lists, texts and numbers. As in JSON, tuples are lists and what is not finite is `None`.
+/// Converts an outcome to dictionaries, lists, texts and numbers. As in JSON, tuples become lists and non-finite numbers become `None`.
 pub fn to_python<'py>(py: Python<'py>, outcome: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     plain(pythonize::pythonize(py, outcome).map_err(wrong)?)
 }

@@ -7,27 +7,27 @@ use pyo3::prelude::*;
 
 use crate::errors::wrong;
 
-/// A point in homogeneous coordinates; weight zero is a direction, a point at infinity.
+/// Point in homogeneous coordinates; with weight zero it is a direction, a point at infinity.
 #[pyclass(frozen, eq, from_py_object, module = "inertial.pga", name = "Point")]
 #[derive(Clone, PartialEq)]
 pub struct PyPoint(Point);
 
-/// A line in Plücker coordinates, or any bivector: a twist or a wrench.
+/// Line in Plücker coordinates, or any bivector: a twist or a wrench.
 #[pyclass(frozen, eq, from_py_object, module = "inertial.pga", name = "Line")]
 #[derive(Clone, PartialEq)]
 pub struct PyLine(Line);
 
-/// The plane `normal . x + offset = 0`.
+/// Plane `normal . x + offset = 0`.
 #[pyclass(frozen, eq, from_py_object, module = "inertial.pga", name = "Plane")]
 #[derive(Clone, PartialEq)]
 pub struct PyPlane(Plane);
 
-/// A rigid displacement. The left factor of a product acts first.
+/// Rigid displacement. The left factor of a product acts first.
 #[pyclass(frozen, eq, skip_from_py_object, module = "inertial.pga", name = "Motor")]
 #[derive(Clone, PartialEq)]
 pub struct PyMotor(Motor);
 
-/// An element that a motor moves.
+/// Element that a motor transforms.
 #[derive(FromPyObject)]
 enum Moved {
     Point(PyPoint),
@@ -35,7 +35,7 @@ enum Moved {
     Plane(PyPlane),
 }
 
-/// An element that a point or a line is joined with.
+/// Element that is joined with a point or a line.
 #[derive(FromPyObject)]
 enum Joined {
     Point(PyPoint),
@@ -54,7 +54,7 @@ impl PyPoint {
         Self(Point { position: position.into(), weight })
     }
 
-    /// Coordinates, times the weight.
+    /// Coordinates multiplied by the weight.
     #[getter]
     fn position(&self) -> [f64; 3] {
         self.0.position.into()
@@ -65,7 +65,7 @@ impl PyPoint {
         self.0.weight
     }
 
-    /// The line through two points, or the plane through a point and a line.
+    /// Returns the line through two points, or the plane through a point and a line.
     fn join(&self, py: Python<'_>, other: Joined) -> PyResult<Py<PyAny>> {
         match other {
             Joined::Point(other) => Ok(Py::new(py, PyLine(self.0.join(&other.0)))?.into_any()),
@@ -73,7 +73,7 @@ impl PyPoint {
         }
     }
 
-    /// The velocity of the point carried by a twist: a point at infinity.
+    /// Returns the velocity of the point carried by a twist: a point at infinity.
     fn velocity(&self, twist: &PyLine) -> Self {
         Self(self.0.velocity(&twist.0))
     }
@@ -90,7 +90,7 @@ impl PyLine {
         Self(Line { direction: direction.into(), moment: moment.into() })
     }
 
-    /// The line through a point along a direction.
+    /// Creates the line through a point along a direction.
     #[staticmethod]
     fn through(point: [f64; 3], direction: [f64; 3]) -> Self {
         Self(Line::through(&point.into(), direction.into()))
@@ -106,17 +106,17 @@ impl PyLine {
         self.0.moment.into()
     }
 
-    /// The power of a wrench along a twist; of two lines zero where they meet.
+    /// Returns the power of a wrench along a twist; zero for two lines that meet.
     fn wedge(&self, other: &Self) -> f64 {
         self.0.wedge(&other.0)
     }
 
-    /// The plane through the line and a point.
+    /// Returns the plane through the line and a point.
     fn join(&self, point: &PyPoint) -> PyPlane {
         PyPlane(self.0.join(&point.0))
     }
 
-    /// The commutator product of two bivectors.
+    /// Returns the commutator product of two bivectors.
     fn commutator(&self, other: &Self) -> Self {
         Self(self.0.commutator(&other.0))
     }
@@ -143,17 +143,17 @@ impl PyPlane {
         self.0.offset
     }
 
-    /// The line where two planes meet.
+    /// Returns the line of intersection of two planes.
     fn meet(&self, other: &Self) -> PyLine {
         PyLine(self.0.meet(&other.0))
     }
 
-    /// The point where the plane meets a line.
+    /// Returns the point of intersection of the plane and a line.
     fn meet_line(&self, line: &PyLine) -> PyPoint {
         PyPoint(self.0.meet_line(&line.0))
     }
 
-    /// Zero where the point lies on the plane.
+    /// Returns the incidence of the plane and a point, which is zero if the point lies on the plane.
     fn incidence(&self, point: &PyPoint) -> f64 {
         self.0.incidence(&point.0)
     }
@@ -165,29 +165,29 @@ impl PyPlane {
 
 #[pymethods]
 impl PyMotor {
-    /// The displacement of a constant twist after unit time.
+    /// Returns the displacement of a constant twist after unit time.
     #[staticmethod]
     fn exp(twist: &PyLine) -> Self {
         Self(Motor::exp(&twist.0))
     }
 
-    /// No displacement.
+    /// Returns the identity displacement.
     #[staticmethod]
     fn identity() -> Self {
         Self(Motor::identity())
     }
 
-    /// The twist whose `exp` is this motor.
+    /// Returns the twist whose `exp` is this motor.
     fn log(&self) -> PyLine {
         PyLine(self.0.log())
     }
 
-    /// The inverse displacement.
+    /// Returns the inverse displacement.
     fn reverse(&self) -> Self {
         Self(self.0.reverse())
     }
 
-    /// The point, line or plane after the displacement.
+    /// Returns the point, line or plane after the displacement.
     fn transform(&self, py: Python<'_>, element: Moved) -> PyResult<Py<PyAny>> {
         Ok(match element {
             Moved::Point(x) => Py::new(py, PyPoint(self.0.transform(&x.0)))?.into_any(),
@@ -196,7 +196,7 @@ impl PyMotor {
         })
     }
 
-    /// The homogeneous 4 by 4 matrix.
+    /// Returns the homogeneous 4 by 4 matrix.
     fn matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let pose = self.0.to_pose().ok_or_else(|| wrong("this motor has no inverse"))?;
         let rows: Vec<Vec<f64>> = pose.to_matrix().row_iter().map(|r| r.iter().copied().collect()).collect();

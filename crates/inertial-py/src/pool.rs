@@ -1,7 +1,7 @@
 //! Thread pools that survive a fork.
 //!
-//! The threads of Rayon's global pool do not exist in a forked child, which would wait for them for ever. So nothing here uses it:
-//! short work runs in a pool that belongs to this process, long work in a pool of its own.
+//! The threads of Rayon's global pool do not exist in a forked child, which would wait for them forever. This module therefore never
+//! uses the global pool: short work runs in a pool that belongs to the process, long work in a separate pool.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,14 +10,14 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::wrong;
 
-/// The pool of a process, with the process's number.
+/// Thread pool of a process, with the process id.
 static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 fn build() -> PyResult<ThreadPool> {
     ThreadPoolBuilder::new().build().map_err(wrong)
 }
 
-/// Gives the pool of this process; the first call in a process builds it.
+/// Returns the pool of this process; the first call in a process builds it.
 ///
 /// The caller holds the interpreter, so no other thread of Python can fork while the lock is held.
 pub fn shared(_py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
@@ -27,7 +27,7 @@ pub fn shared(_py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
         Some((process, pool)) if *process == own => Ok(Arc::clone(pool)),
         other => {
             let pool = Arc::new(build()?);
-            // The pool of the parent process has no threads here: it can only be forgotten.
+            // The pool of the parent process has no threads here, so it must be leaked instead of dropped.
             if other.is_some() {
                 std::mem::forget(held.take());
             }
@@ -37,7 +37,7 @@ pub fn shared(_py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
     }
 }
 
-/// Runs long work in a pool of its own; on this thread, which must be of no pool, where the system gives no others.
+/// Runs long work in a separate pool; if the system provides no threads, on this thread, which must not belong to a pool.
 pub fn run_alone<T: Send>(work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let alone = || ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().map_err(wrong);
     Ok(build().or_else(|_| alone())?.install(work))

@@ -14,8 +14,8 @@ use crate::mechanism::Mechanism;
 use crate::options::filled;
 use crate::work::{Observer, long};
 
-/// Prepares a log as `identify` does. Gives arrays of samples by coordinates, the weights of the low-pass that both sides of each
-/// equation pass, and the notes.
+/// Prepares a log as `identify` does. Returns arrays of samples by coordinates, the weights of the low-pass filter that is applied to
+/// both sides of each equation, and the notes.
 #[pyfunction]
 pub fn prepare<'py>(
     py: Python<'py>,
@@ -40,7 +40,7 @@ pub fn prepare<'py>(
     }
     let width = prepared.keep.len() / count.max(1);
     if let Some(filter) = prepared.row_filter {
-        // Rows of the equations are centred at multiples of their distance, with windows that lie within the log.
+        // The rows of the equations are centred at multiples of their distance; their windows lie within the log.
         let (half, every) = (filter.half(), filter.every());
         let centres: Vec<usize> =
             (half.next_multiple_of(every)..count.saturating_sub(half)).step_by(every).collect();

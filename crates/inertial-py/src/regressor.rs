@@ -1,4 +1,4 @@
-//! Identification from a regressor in arrays.
+//! Identification from a regressor given as arrays.
 
 use inertial::estimation::{ColumnOrder, PriorKind, RegressorRows};
 use inertial_app::choice::{Choice as _, words};
@@ -13,7 +13,7 @@ use crate::mechanism::Mechanism;
 use crate::outcomes::to_python;
 use crate::work::{Observer, long};
 
-/// Identifies bodies from rows of a regressor and right-hand sides.
+/// Identifies the parameters of bodies from regressor rows and right-hand sides.
 #[pyfunction]
 #[pyo3(signature = (regressor, rhs, bodies, rows_per_sample, order, prior_kind, prior_weight, mechanism))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]

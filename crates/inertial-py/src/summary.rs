@@ -1,4 +1,4 @@
-//! Summaries of logs: built from logs and arrays, merged, packed, and followed as a stream.
+//! Summaries of logs: built from logs and arrays, merged, serialized, and updated from a stream.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,11 +21,11 @@ use crate::outcomes::to_python;
 use crate::pool;
 use crate::work::{Observer, long};
 
-/// Samples of a stream from which threads share the work, and the interpreter is released.
+/// Number of samples of a stream from which the work is parallel and the interpreter is released.
 const MANY: usize = 257;
 
 self_cell::self_cell!(
-    /// Unknowns together with the model that they are of.
+    /// Unknowns together with their model.
     struct Problem {
         owner: Arc<Model>,
         #[covariant]
@@ -43,17 +43,17 @@ self_cell::self_cell!(
     }
 );
 
-/// Unknowns that keyword arguments describe, with the texts that these name.
+/// Creates the problem described by keyword arguments, with the texts that they name.
 fn problem(model: Arc<Model>, unknowns: &Unknowns, texts: &HashMap<String, String>) -> PyResult<Problem> {
     let held = Held::of_texts(texts.clone());
     let context = Context { inputs: &held, progress: &Silent };
     Problem::try_new(model, |model| unknowns.equations(model, &context)).map_err(|e| of_job(&e, &held))
 }
 
-/// Names of what samples consist of.
+/// Names of the parts of a sample.
 const PARTS: [&str; 4] = ["q", "dq", "ddq", "tau"];
 
-/// Numbers per sample of positions, velocities, accelerations and forces.
+/// Returns the number of values per sample of positions, velocities, accelerations and forces.
 fn widths(equations: &Equations<'_>) -> [usize; 4] {
     let mechanism = equations.mechanism();
     let (nq, nv) = match equations.closed() {
@@ -63,7 +63,7 @@ fn widths(equations: &Equations<'_>) -> [usize; 4] {
     [nq, nv, nv, nv + 6 * usize::from(equations.has_base_wrench())]
 }
 
-/// Hands measurements to `take`.
+/// Passes measurements to `take`.
 fn measured<T>(
     equations: &Equations<'_>,
     dynamics: &InverseDynamics,
@@ -79,32 +79,32 @@ fn measured<T>(
     take(&Measurements::new(Samples::new(dynamics, count, q, v, a)?, tau))
 }
 
-/// What logs say of the unknowns: all that estimates need. Immutable.
+/// Summary of the information in logs about the unknowns, sufficient for all estimates. Immutable.
 #[pyclass(frozen, module = "inertial._inertial")]
 pub struct Summary {
     mechanism: Py<Mechanism>,
-    /// Keyword arguments that say what the unknowns are and how logs are prepared.
+    /// Keyword arguments that define the unknowns and the preparation of logs.
     given: Py<PyDict>,
-    /// Texts that these name.
+    /// Texts named by the keyword arguments.
     texts: Arc<HashMap<String, String>>,
     value: Arc<estimation::Summary>,
-    /// Made when arrays are first added, for all summaries that come from this one.
+    /// Problem, created when arrays are first added, and shared by all summaries derived from this one.
     problem: Arc<OnceLock<Problem>>,
 }
 
-/// The class of a summary, and the arguments that make it again.
+/// Class of a summary, and the arguments that recreate it.
 type Pickled<'py> =
     (Bound<'py, PyType>, (Py<Mechanism>, Py<PyDict>, HashMap<String, String>, Bound<'py, PyBytes>));
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while it was held leaves a whole value: it is replaced in one step.
+    // The value is replaced in one step, so it is consistent even after a panic while the lock was held.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// First bytes of a packed summary.
 const MAGIC: &[u8] = b"inertial-summary-1\n";
 
-/// Unpacks a summary: packed bytes, or the JSON that `--summary-out` writes.
+/// Deserializes a summary from packed bytes, or from the JSON written by `--summary-out`.
 fn unpack(state: &[u8]) -> PyResult<estimation::Summary> {
     let damaged = |e: &dyn std::fmt::Display| LogError::new_err(format!("is no whole summary: {e}"));
     match state.strip_prefix(MAGIC) {
@@ -114,12 +114,12 @@ fn unpack(state: &[u8]) -> PyResult<estimation::Summary> {
 }
 
 impl Summary {
-    /// A copy of what it holds.
+    /// Returns a copy of the content.
     pub fn value(&self) -> estimation::Summary {
         (*self.value).clone()
     }
 
-    /// Those of the keyword arguments of an identification that its unknowns and the preparation of its logs depend on.
+    /// Returns the keyword arguments of an identification that affect its unknowns or the preparation of its logs.
     pub fn arguments<'py>(given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
         let fields = [serde_json::to_value(Unknowns::default()), serde_json::to_value(LogOptions::default())];
         let out = PyDict::new(given.py());
@@ -133,7 +133,7 @@ impl Summary {
         Ok(out)
     }
 
-    /// The summary of an identification's logs.
+    /// Creates the summary of an identification's logs.
     pub fn found(
         mechanism: &Bound<'_, Mechanism>,
         given: Bound<'_, PyDict>,
@@ -149,7 +149,7 @@ impl Summary {
         }
     }
 
-    /// The same model and options with other content.
+    /// Creates a summary of the same model and options with other content.
     fn with_value(&self, py: Python<'_>, value: estimation::Summary) -> Self {
         Self {
             mechanism: self.mechanism.clone_ref(py),
@@ -210,12 +210,12 @@ impl Summary {
         Ok((slf.get_type(), (mechanism, given, (*own.texts).clone(), state)))
     }
 
-    /// As --summary-out writes it.
+    /// Returns the JSON that --summary-out writes.
     fn to_json(&self) -> PyResult<String> {
         serde_json::to_string(&*self.value).map_err(wrong)
     }
 
-    /// Packed bytes; in the compact form without `diagnostics`.
+    /// Returns packed bytes; without `diagnostics` in the compact form.
     fn to_bytes<'py>(&self, py: Python<'py>, diagnostics: bool) -> PyResult<Bound<'py, PyBytes>> {
         let packed = if diagnostics {
             postcard::to_stdvec(&*self.value)
@@ -225,7 +225,7 @@ impl Summary {
         Ok(PyBytes::new(py, &[MAGIC, &packed.map_err(wrong)?].concat()))
     }
 
-    /// Texts that the keyword arguments name.
+    /// Texts named by the keyword arguments.
     #[getter]
     fn texts(&self) -> HashMap<String, String> {
         (*self.texts).clone()
@@ -243,7 +243,7 @@ impl Summary {
         self.value.samples
     }
 
-    /// This summary and further logs, prepared as `identify` does, with the notes on them.
+    /// Returns this summary with further logs added, prepared as `identify` does, and the notes on them.
     #[pyo3(signature = (inputs, logs, tell=None))]
     fn with_logs(
         &self,
@@ -264,7 +264,7 @@ impl Summary {
         Ok((self.with_value(py, value), observer.notes()))
     }
 
-    /// This summary and further samples as they are, without filtering.
+    /// Returns this summary with further samples added, without filtering.
     fn with_arrays<'py>(
         &self,
         py: Python<'py>,
@@ -289,7 +289,7 @@ impl Summary {
         Ok(self.with_value(py, value))
     }
 
-    /// This summary and others of the same model and options.
+    /// Returns this summary merged with others of the same model and options.
     fn merged(&self, py: Python<'_>, others: Vec<Py<Self>>) -> PyResult<Self> {
         let mut value = self.value();
         for other in &others {
@@ -298,7 +298,7 @@ impl Summary {
         Ok(self.with_value(py, value))
     }
 
-    /// Residuals of given values of the unknowns, as `validate` gives them.
+    /// Returns the residuals of given values of the unknowns, in the format of `validate`.
     fn residuals<'py>(
         &self,
         py: Python<'py>,
@@ -312,14 +312,14 @@ impl Summary {
     }
 }
 
-/// An estimate that follows a stream of samples and forgets old ones.
+/// Online estimate from a stream of samples, with forgetting of old samples.
 #[pyclass(frozen, module = "inertial._inertial")]
 pub struct Online {
     mechanism: Py<Mechanism>,
     given: Py<PyDict>,
     texts: HashMap<String, String>,
     dynamics: InverseDynamics,
-    /// Numbers per sample.
+    /// Number of values per sample of each part.
     widths: [usize; 4],
     stream: Mutex<Stream>,
 }
@@ -349,7 +349,7 @@ impl Online {
         lock(&self.stream).borrow_dependent().samples()
     }
 
-    /// Takes samples in, one row each.
+    /// Adds samples, one row each.
     fn absorb_arrays<'py>(
         &self,
         py: Python<'py>,
@@ -375,7 +375,7 @@ impl Online {
         done.map_err(wrong)
     }
 
-    /// What the samples so far say, the older the less.
+    /// Returns the summary of the samples so far, with lower weight for older ones.
     fn to_summary(&self, py: Python<'_>) -> Summary {
         let value = lock(&self.stream).borrow_dependent().summary();
         let (mechanism, given) = (self.mechanism.bind(py), self.given.bind(py).clone());

@@ -1,4 +1,4 @@
-//! Long work: on a thread of its own, observed and stopped from Python.
+//! Long work on a separate thread that Python can observe and stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 use crate::errors::{spelled, wrong};
 use crate::pool;
 
-/// How often Python looks whether it was interrupted.
+/// Interval at which Python checks for an interruption.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// How often the caller is told of progress.
+/// Interval at which the caller receives progress reports.
 const TELL: Duration = Duration::from_millis(100);
 
-/// Time that interrupted work has to end by itself.
+/// Time for interrupted work to end by itself.
 const GRACE: Duration = Duration::from_millis(150);
 
-/// Observer of a job: keeps notes and progress, and passes on the request to stop.
+/// Observer of a job: stores notes and progress, and forwards the request to stop.
 pub struct Observer {
     stop: AtomicBool,
     notes: Mutex<Vec<String>>,
@@ -28,20 +28,20 @@ pub struct Observer {
     start: Instant,
 }
 
-/// Amount of work that is done.
+/// Amount of completed work.
 #[derive(Clone, Copy, PartialEq, Default)]
 struct Done {
-    /// All work; zero where it is not known.
+    /// Total amount of work; zero if unknown.
     total: f64,
-    /// Parts before this one, and its own size.
+    /// Amount of the parts before this one, and the size of this part.
     before: f64,
     part: f64,
-    /// Share of the part, or of all work where there are no parts.
+    /// Completed share of the part, or of all work if there are no parts.
     share: f64,
 }
 
 impl Done {
-    /// Work that is done, and all of it.
+    /// Returns the completed work and the total work.
     fn amounts(&self) -> (f64, f64) {
         if self.total <= 0.0 {
             return (self.share, 1.0);
@@ -52,13 +52,13 @@ impl Done {
 }
 
 impl Observer {
-    /// Creates an observer of work that begins now.
+    /// Creates an observer of work that starts now.
     pub fn new() -> Arc<Self> {
         let (stop, start) = (AtomicBool::new(false), Instant::now());
         Arc::new(Self { stop, notes: Mutex::default(), done: Mutex::default(), start })
     }
 
-    /// The notes so far.
+    /// Returns the notes so far.
     pub fn notes(&self) -> Vec<String> {
         lock(&self.notes).clone()
     }
@@ -92,15 +92,15 @@ impl Progress for Observer {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is one step: a panic while it was held leaves a whole value.
+    // Every change is atomic: after a panic while the lock was held, the value is still consistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does long work on a thread of its own with the interpreter released, so that Ctrl-C is seen. `tell` is called with the work
-/// that is done and all of it.
+/// Runs long work on a separate thread with the interpreter released, so that Ctrl-C is detected. `tell` is called with the
+/// completed work and the total work.
 ///
-/// An interruption, or an exception of `tell`, stops the observer and gives the work a moment to end. Work that has not ended by
-/// then is left to itself: it looks at the observer before it writes anything, and its result is dropped.
+/// An interruption, or an exception raised by `tell`, stops the observer and gives the work a short time to end. Work that has not
+/// ended by then is abandoned: it checks the observer before it writes anything, and its result is dropped.
 pub fn long<T: Send + 'static>(
     py: Python<'_>,
     observer: &Arc<Observer>,
@@ -110,7 +110,7 @@ pub fn long<T: Send + 'static>(
     let (send, receive) = channel();
     let started = std::thread::Builder::new().spawn(move || send.send(pool::run_alone(work)));
     started.map_err(|e| wrong(format!("the system gives no thread: {e}")))?;
-    // A receiver cannot be shared between threads, but the one that waits is always this one.
+    // A receiver cannot be shared between threads, but only this thread ever waits.
     let receive = Mutex::new(receive);
     let wait = |time: Duration| {
         py.detach(|| receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time))
@@ -135,7 +135,7 @@ pub fn long<T: Send + 'static>(
         }
         if let Err(interruption) = look(false) {
             observer.stop.store(true, Ordering::Relaxed);
-            // Whether it ended or not, the caller is interrupted.
+            // The caller is interrupted whether or not the work has ended.
             let _ = wait(GRACE);
             return Err(interruption);
         }

@@ -1,4 +1,4 @@
-//! Text of an analysis: tables, formulas, explanations; CSV and LaTeX.
+//! Text of an identifiability analysis: tables, formulas, explanations; CSV and LaTeX.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ const LEGEND: &str = "\
 ✕ not identifiable                ○ identifiable only as part of a base parameter's combination
 V, K, T: dimensions of attainable velocities, identifiable coefficients, unidentifiable transfers";
 
-/// Where one entry of the paper's tables stands.
+/// Returns the symbol of one entry of the tables.
 fn symbol(body: &BodyReport, name: &str, status: Status) -> &'static str {
     match status {
         Status::Identifiable => "★",
@@ -35,7 +35,7 @@ fn cells(body: &BodyReport) -> [String; 10] {
     })
 }
 
-/// Table, combinations and certificate; with `explain` what may move across each joint.
+/// Formats the table, the combinations and the certificate; with `explain` also the parameter transfers across each joint.
 pub fn text(mechanism: &Mechanism, outcome: &Outcome, explain: bool, style: Style) -> String {
     let analysis = &outcome.analysis;
     let mut out = table(analysis, style);
@@ -52,7 +52,7 @@ pub fn text(mechanism: &Mechanism, outcome: &Outcome, explain: bool, style: Styl
     out
 }
 
-/// The paper's tables 2, 4 and 5, one body a row, with a legend.
+/// Formats tables 2, 4 and 5 of the paper, one row per body, with a legend.
 fn table(analysis: &Analysis, style: Style) -> String {
     let mut header = vec!["body"];
     header.extend(PARAMETER_NAMES);
@@ -61,7 +61,7 @@ fn table(analysis: &Analysis, style: Style) -> String {
         let mut row = vec![body.name.clone()];
         row.extend(cells(body));
         let spans = [body.velocity_span, body.identifiable_span, body.transfer_freedoms];
-        // Rotors share the spans of their joint.
+        // Rotors share the dimensions of their joint.
         row.extend(spans.map(|n| if body.joint_type == "rotor" { "·".into() } else { n.to_string() }));
         row
     });
@@ -98,7 +98,7 @@ fn headline(analysis: &Analysis) -> String {
     )
 }
 
-/// The combinations that the filled circles stand for.
+/// Lists the combinations that the filled circles denote.
 fn combinations(analysis: &Analysis) -> String {
     let combined = analysis.base_parameters.iter().filter(|b| b.combination.len() > 1);
     let mut out = String::new();
@@ -112,7 +112,7 @@ fn combinations(analysis: &Analysis) -> String {
     }
 }
 
-/// `link1.Izz + link2.Iyy - 0.4 link3.hx`.
+/// Formats a linear combination: `link1.Izz + link2.Iyy - 0.4 link3.hx`.
 pub fn formula(combination: &[(String, f64)]) -> String {
     let mut out = String::new();
     for (i, (name, x)) in combination.iter().enumerate() {
@@ -128,7 +128,7 @@ pub fn formula(combination: &[(String, f64)]) -> String {
     out
 }
 
-/// How certain the rank is, with the methods where details are wanted; then the warnings.
+/// Describes the certificate of the rank, including the methods if `details` is set, followed by the warnings.
 fn certificate(analysis: &Analysis, details: bool) -> String {
     let c = &analysis.certificate;
     let mut out = String::from("\n");
@@ -157,7 +157,7 @@ fn certificate(analysis: &Analysis, details: bool) -> String {
     out
 }
 
-/// Changes across each joint that no measurement shows.
+/// Lists the parameter changes across each joint that do not affect any measurement.
 fn transfers(mechanism: &Mechanism, analysis: &Analysis) -> String {
     if analysis.transfers.is_empty() {
         return "\nTransfers across single joints are listed where the method is rpna.\n".into();
@@ -179,13 +179,13 @@ fn transfers(mechanism: &Mechanism, analysis: &Analysis) -> String {
     out
 }
 
-/// Why what cannot be known in a mechanism with loops cannot.
+/// Explains why combinations of parameters of a mechanism with loops are not identifiable.
 fn reasons(mechanism: &Mechanism, analysis: &Analysis) -> String {
     let why = picture::text(mechanism, &analysis.null_vectors);
     format!("\nWhy {} combinations are not identifiable:\n{why}", analysis.nullity)
 }
 
-/// One line for each transfer; the changes are in the frame of the body after the joint.
+/// Describes each transfer in one line; the changes are in the frame of the body after the joint.
 fn transfer_words(mechanism: &Mechanism, transfer: &JointTransfers) -> Vec<String> {
     let body = &mechanism.bodies()[transfer.body];
     let axis = match body.joint_type {
@@ -208,7 +208,7 @@ fn transfer_words(mechanism: &Mechanism, transfer: &JointTransfers) -> Vec<Strin
         .collect()
 }
 
-/// The transfers that every free joint with an axis has.
+/// Describes the transfers that every unconstrained joint with an axis has.
 fn special(i: &Inertia<f64>, axis: &Vector3<f64>, joint: &str) -> Option<String> {
     let (h, r) = (i.first_moment, i.rotational);
     let size = i.parameters().amax();
@@ -246,7 +246,7 @@ fn plain(mechanism: &Mechanism, vector: &[(usize, [f64; 10])]) -> String {
     formula(&terms)
 }
 
-/// What `--compare` found.
+/// Describes the result of `--compare`.
 fn comparison(label: &str, comparison: &Comparison) -> String {
     let mut out = format!("\nAgainst {label}: ");
     if comparison.lost == 0 {
@@ -279,7 +279,7 @@ fn comparison(label: &str, comparison: &Comparison) -> String {
     out
 }
 
-/// A table of an analysis.
+/// Formats a table of an analysis as CSV.
 pub fn csv(analysis: &Analysis, table: AnalysisTable) -> String {
     match table {
         AnalysisTable::Parameters => parameters_csv(analysis),
@@ -287,7 +287,7 @@ pub fn csv(analysis: &Analysis, table: AnalysisTable) -> String {
     }
 }
 
-/// A basis of the changes of parameters that change no measurement: one line for each coefficient that is not zero.
+/// Formats a basis of the null space of the parameters: one line per nonzero coefficient.
 fn null_space_csv(analysis: &Analysis) -> String {
     let mut out = String::from("vector,reason,parameter,coefficient\n");
     for (k, vector) in analysis.null_space.iter().enumerate() {
@@ -298,7 +298,7 @@ fn null_space_csv(analysis: &Analysis) -> String {
     out
 }
 
-/// Every parameter with its status; base parameters with their combination.
+/// Lists every parameter with its status; base parameters with their combination.
 fn parameters_csv(analysis: &Analysis) -> String {
     let mut out = String::from("body,parameter,status,base,combination\n");
     for body in &analysis.bodies {
@@ -331,7 +331,7 @@ fn quoted(field: &str) -> String {
     }
 }
 
-/// The table in the paper's form: parameters down, bodies across.
+/// Formats the table as in the paper: one row per parameter, one column per body.
 pub fn latex(analysis: &Analysis) -> String {
     let links: Vec<&BodyReport> = analysis.bodies.iter().filter(|b| b.joint_type != "rotor").collect();
     let mut out = String::from(

@@ -1,4 +1,4 @@
-//! Text of a check.
+//! Text of a consistency check.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use inertial_app::check::Outcome;
 
 use crate::text::{Style, number, plural, table};
 
-/// A table of the bodies, and the reasons below it; the title has the input's label and the model's name.
+/// Formats a table of the bodies followed by the reasons; the title contains the label of the input and the name of the model.
 pub fn text(outcome: &Outcome, label: &str, name: &str, style: Style) -> String {
     let impossible: Vec<_> = outcome.bodies.iter().filter(|b| !b.consistent).collect();
     let title =

@@ -6,7 +6,7 @@ use inertial_app::columns::Outcome;
 
 use crate::text::{Style, number, plural, table};
 
-/// A table of the columns, the column map, and what is missing.
+/// Formats a table of the columns, the column map, and a description of missing columns.
 pub fn text(outcome: &Outcome, style: Style) -> String {
     let rows = outcome.columns.iter().map(|c| {
         let value = |x: Option<f64>| x.map_or(String::new(), number);

@@ -8,7 +8,7 @@ use inertial_app::design::Outcome;
 
 use crate::text::{Style, plural, table};
 
-/// The verdict first, then every unknown with its expected error, and the limits that are used most.
+/// Formats the verdict, every unknown with its expected error, and the limits that are used most.
 pub fn text(outcome: &Outcome, style: Style) -> String {
     let c = &outcome.certificate;
     let weak: Vec<_> = c.weak().collect();

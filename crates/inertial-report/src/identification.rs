@@ -9,7 +9,7 @@ use inertial::estimation::{
 
 use crate::text::{self, Style, percent, percent_to, with_error};
 
-/// Tables of bodies, joints, base parameters and residuals.
+/// Formats tables of bodies, joints, base parameters and residuals.
 pub fn text(result: &Identification, style: Style) -> String {
     let number = |x: f64| significant(x, 5);
     let mut out = format!(
@@ -63,7 +63,7 @@ pub fn text(result: &Identification, style: Style) -> String {
     out
 }
 
-/// A table of guaranteed intervals; nothing where there are none.
+/// Formats a table of guaranteed intervals; empty if there are none.
 fn intervals(intervals: &[Interval], style: Style) -> String {
     if intervals.is_empty() {
         return String::new();
@@ -73,7 +73,7 @@ fn intervals(intervals: &[Interval], style: Style) -> String {
     format!("\n{}", text::table(style, ["guaranteed interval", "from", "to"], 2, rows))
 }
 
-/// A table of credible intervals of masses and centres of mass; the others stand in the JSON.
+/// Formats a table of credible intervals of masses and centres of mass; the JSON contains all others.
 fn posterior(posterior: &Posterior, bodies: &[BodyEstimate], style: Style) -> String {
     let own = |name: &str| {
         let parts = name.rsplit_once('.');
@@ -89,7 +89,7 @@ fn posterior(posterior: &Posterior, bodies: &[BodyEstimate], style: Style) -> St
     format!("\n{}", text::table(style, [header.as_str(), "from", "median", "to"], 3, rows))
 }
 
-/// Decisions on joint terms, one line for each kind.
+/// Formats the decisions on joint terms, one line per kind.
 pub(crate) fn term_choices(terms: &[TermChoice]) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for choice in terms {
@@ -113,7 +113,7 @@ pub(crate) fn term_choices(terms: &[TermChoice]) -> String {
     out
 }
 
-/// A table of the bodies, with standard errors where the estimator has them.
+/// Formats a table of the bodies, with standard errors if the estimator provides them.
 pub(crate) fn bodies(bodies: &[BodyEstimate], style: Style) -> String {
     let errors = bodies.iter().any(|b| b.mass_std_error.is_some());
     let point = |x: [f64; 3], digits: usize| x.map(|x| significant(x, digits)).join(" ");
@@ -136,10 +136,10 @@ pub(crate) fn bodies(bodies: &[BodyEstimate], style: Style) -> String {
     }
 }
 
-/// A table of the joints' own terms: those that were asked for.
+/// Formats a table of the estimated joint terms.
 fn joints(joints: &[JointEstimate], style: Style) -> String {
     type Read = fn(&JointEstimate) -> Option<f64>;
-    // With the name of its standard error.
+    // Heading, name of the standard error, value.
     let all: [(&str, &str, Read); 10] = [
         ("viscous", "viscous", |j| j.viscous),
         ("Coulomb", "coulomb", |j| j.coulomb),
@@ -181,7 +181,7 @@ fn joints(joints: &[JointEstimate], style: Style) -> String {
     out
 }
 
-/// A table of residuals.
+/// Formats a table of residuals.
 pub fn residuals(title: &str, joints: &[Residual], all: Together, style: Style) -> String {
     let rows = joints.iter().map(|r| {
         let whiteness = r.durbin_watson.map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
@@ -195,7 +195,7 @@ pub fn residuals(title: &str, joints: &[Residual], all: Together, style: Style) 
             chance,
         ]
     });
-    // Joints that slide, and forces on a base, are in N.
+    // Forces of prismatic joints and of a base are in N.
     let heads = [title, "rms (N m, N)", "of torque", "unfiltered", "Durbin-Watson", "Ljung-Box p"];
     let table = text::table(style, heads, 5, rows);
     let left_out =
@@ -210,15 +210,15 @@ pub fn residuals(title: &str, joints: &[Residual], all: Together, style: Style) 
 /// Residuals of all joints together, relative to the forces.
 #[derive(Debug, Clone, Copy)]
 pub struct Together {
-    /// In the band of the fit.
+    /// Relative residual in the frequency band of the fit.
     pub relative_rms: f64,
-    /// Against unfiltered forces, over all samples.
+    /// Relative residual of unfiltered forces, over all samples.
     pub relative_rms_raw: f64,
-    /// Share of the samples that did not count.
+    /// Fraction of samples that are not used.
     pub left_out: f64,
 }
 
-/// One line for an estimate of a stream.
+/// Formats an estimate of a stream in one line.
 pub fn stream_line(t: f64, result: &Identification) -> String {
     let masses: Vec<String> =
         result.bodies.iter().map(|b| format!("{} {}", b.name, significant(b.mass, 4))).collect();

@@ -1,9 +1,9 @@
-//! Outcomes for people: text for the terminal, pages for a browser, SVG for papers.
+//! Presentation of outcomes: text for the terminal, pages for a browser, SVG figures for papers.
 //!
-//! Every outcome has a function here that gives its text ([`check`], [`columns`], [`analysis`], [`design`], [`simulation`],
-//! [`identification`]) and one that gives its [`page::Page`]; the curves of a page are drawn in the terminal and as SVG by
-//! [`plots`]. Numbers are written by [`text`] alone. Nothing here reads the terminal, the environment or a clock: a
-//! [`text::Style`] says how wide and how colourful the text may be.
+//! For every outcome there is a function that formats its text ([`check`], [`columns`], [`analysis`], [`design`],
+//! [`simulation`], [`identification`]) and one that creates its [`page::Page`]. The curves of a page are drawn in the
+//! terminal and as SVG by [`plots`]. All numbers are formatted by [`text`]. This crate does not access the terminal,
+//! the environment or a clock: [`text::Style`] contains the width and colours of the text.
 
 pub mod analysis;
 pub mod check;

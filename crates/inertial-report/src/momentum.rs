@@ -8,7 +8,7 @@ use inertial::estimation::momentum_identification::{MomentumIdentification, Mome
 use crate::identification::bodies;
 use crate::text::{Style, percent_to, table};
 
-/// Tables of bodies, base parameters and residuals.
+/// Formats tables of bodies, base parameters and residuals.
 pub fn text(result: &MomentumIdentification, style: Style) -> String {
     let mut out = format!(
         "{}: {} samples excite {} of {} base parameters ({}, momentum)\n\n",

@@ -8,7 +8,7 @@ use inertial::estimation::{RegressorIdentification, RowResidual};
 use crate::identification::bodies;
 use crate::text::{Style, percent_to, table};
 
-/// Tables of bodies, further columns and residuals.
+/// Formats tables of bodies, additional columns and residuals.
 pub fn text(result: &RegressorIdentification, style: Style) -> String {
     let mut out =
         format!("{} rows show {} of {} columns (consistent)\n\n", result.rows, result.rank, result.columns);

@@ -1,4 +1,4 @@
-//! Text of a simulation, and of a model in one line.
+//! Text of a simulation, and one-line description of a model.
 
 use inertial::consistency::significant;
 use inertial_app::model::Summary;
@@ -6,7 +6,7 @@ use inertial_app::simulate::Outcome;
 
 use crate::text::plural;
 
-/// The model, the samples, and how well the laws of mechanics are kept.
+/// Formats the model, the samples, and the violation of conservation laws.
 pub fn text(outcome: &Outcome) -> String {
     let mut out = format!(
         "{}\n{} samples, t = {} to {} s\n",
@@ -31,7 +31,7 @@ pub fn text(outcome: &Outcome) -> String {
     out
 }
 
-/// A model in one line.
+/// Describes a model in one line.
 pub fn model(summary: &Summary) -> String {
     let mut parts = vec![
         plural(summary.bodies, "body", "bodies"),

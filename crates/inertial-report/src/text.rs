@@ -1,30 +1,30 @@
-//! Numbers, tables and counts in text.
+//! Formatting of numbers, tables and counts.
 
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 use inertial::consistency::significant;
 
-/// How text may look.
+/// Appearance of text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Style {
-    /// Columns of the terminal; tables and curves are made to fit. None where there is no terminal.
+    /// Width of the terminal (columns), to which tables and curves are fitted; `None` without a terminal.
     pub width: Option<u16>,
     /// Whether colours are shown.
     pub colour: bool,
 }
 
-/// Columns of a terminal that does not know how many it has.
+/// Width (columns) of a terminal of unknown size.
 pub const USUAL_WIDTH: u16 = 80;
 
 /// Alignment of the columns of a table after the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Align {
-    /// So many columns to the right.
+    /// Right-aligned numbers in the given number of columns.
     Numbers(usize),
-    /// All in the middle, never wrapped.
+    /// Centred symbols, never wrapped.
     Symbols,
 }
 
-/// Rows in columns, the first to the left and the `numbers` after it to the right.
+/// Formats a table with a left-aligned first column and `numbers` right-aligned columns after it.
 pub fn table<const N: usize>(
     style: Style,
     header: [&str; N],
@@ -34,12 +34,12 @@ pub fn table<const N: usize>(
     aligned(style, &header, Align::Numbers(numbers), rows)
 }
 
-/// The same with as many columns as there are, all after the first of numbers.
+/// Formats a table with any number of columns, all right-aligned after the first.
 pub fn wide_table(style: Style, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     aligned(style, header, Align::Numbers(usize::MAX), rows)
 }
 
-/// Rows in narrow columns of symbols after the first.
+/// Formats a table with narrow columns of symbols after the first.
 pub fn symbol_table(style: Style, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     aligned(style, header, Align::Symbols, rows)
 }
@@ -69,23 +69,23 @@ fn aligned<R: Into<Row>>(
     table.trim_fmt() + "\n"
 }
 
-/// A short decimal as it is, others to six digits.
+/// Formats short decimals exactly, other numbers to six digits.
 pub fn number(x: f64) -> String {
     let full = x.to_string();
     if full.len() <= 10 { full } else { significant(x, 6) }
 }
 
-/// A share in percent, with two decimals.
+/// Formats a fraction in percent, with two decimals.
 pub fn percent(x: f64) -> String {
     format!("{:.2} %", 100.0 * x)
 }
 
-/// A share in percent, with so many significant digits.
+/// Formats a fraction in percent, with the given number of significant digits.
 pub fn percent_to(x: f64, digits: usize) -> String {
     format!("{} %", significant(100.0 * x, digits))
 }
 
-/// A value with its standard error, where it has one.
+/// Formats a value with its standard error, if it has one.
 pub fn with_error(value: f64, error: Option<&f64>) -> String {
     match error {
         Some(error) => format!("{} ± {}", significant(value, 5), significant(*error, 2)),
@@ -93,7 +93,7 @@ pub fn with_error(value: f64, error: Option<&f64>) -> String {
     }
 }
 
-/// `1 body`, `2 bodies`.
+/// Formats a count with its noun: `1 body`, `2 bodies`.
 pub fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }

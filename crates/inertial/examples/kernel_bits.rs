@@ -1,4 +1,4 @@
-//! Digests of what the kernels give with reproducible arithmetic: the same on every processor (`scripts/reproducible.sh`).
+//! Digests of kernel results with reproducible arithmetic: the same on every processor (`scripts/reproducible.sh`).
 
 use inertial::dynamics::{Arithmetic, InverseDynamics, Workspace, forward_dynamics, mass_matrix};
 use inertial::mechanism::{BuildOptions, builtin};
@@ -7,7 +7,7 @@ use inertial::mechanism::{BuildOptions, builtin};
 const ROBOTS: [&str; 7] =
     ["puma560", "scara", "cheetah-leg", "quadruped", "arm7", "planar-2r", "space-dual-arm"];
 
-/// Uniform numbers in (−1, 1), made of integers.
+/// Generator of uniform numbers in (−1, 1), based on integer arithmetic.
 struct Numbers(u64);
 
 impl Numbers {
@@ -20,7 +20,7 @@ impl Numbers {
     }
 }
 
-/// FNV-1a of the bits.
+/// Returns the FNV-1a digest of the bits.
 fn digest(mut hash: u64, values: &[f64]) -> u64 {
     for byte in values.iter().flat_map(|x| x.to_bits().to_le_bytes()) {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

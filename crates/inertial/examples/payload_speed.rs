@@ -1,4 +1,4 @@
-//! How long a payload takes: 6000 samples of a force/torque sensor on a seven-axis arm (36 000 equations).
+//! Computing time of a payload identification: 6000 samples of a force/torque sensor on a seven-axis arm (36 000 equations).
 //!
 //! ```sh
 //! cargo run --release -p inertial --example payload_speed

@@ -1,4 +1,4 @@
-//! How the recursion's time grows with the number of bodies.
+//! Growth of the computing time of the recursion with the number of bodies.
 //!
 //! Run with `cargo run --release -p inertial --example rpna_scaling`.
 
@@ -24,7 +24,7 @@ fn main() -> Result<()> {
         let numbers = geometry.to::<f64>();
         let run = || Rpna::new(&numbers, &topology, Regime::Full);
         let rank = chain.parameter_count() - run().nullity(&topology);
-        // The least of several runs: what the machine can do.
+        // Minimum of several runs, to exclude interference by other processes.
         let least = (0..50)
             .map(|_| {
                 let start = Instant::now();
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Hinges about x, y and z in turn.
+/// Builds a chain of hinges about x, y and z in turn.
 fn chain(n: usize) -> Result<Mechanism> {
     let mut builder = MechanismBuilder::new("chain", "0");
     for i in 1..=n {

@@ -1,15 +1,15 @@
-//! Physical consistency: whether a body with given inertial parameters can exist.
+//! Physical consistency of inertial parameters.
 //!
-//! They can where the 4×4 pseudo-inertia `P` ([`PseudoInertia`]) is positive semidefinite (paper 001): for a positive
-//! mass exactly where the second moments about the centre of mass, `Σ = ½ tr(I) 1 − I`, are, which is the triangle
-//! inequality of the principal moments. A body without mass has nothing else either: massless links are fine, an
-//! inertia without mass is not.
+//! Inertial parameters are physically consistent if the 4×4 pseudo-inertia `P` ([`PseudoInertia`]) is positive
+//! semidefinite (paper 001). For a positive mass this holds if and only if the second moments about the centre of mass,
+//! `Σ = ½ tr(I) 1 − I`, are positive semidefinite, which is the triangle inequality of the principal moments. If the
+//! mass is zero, all other parameters must be zero: massless links are allowed, an inertia without mass is not.
 //!
 //! # Rounding
-//! Bodies on the boundary are common (rods, plates, points) and files carry rounded numbers, so second moments may fall
-//! below zero by [`DEFAULT_TOLERANCE`] times the largest principal moment: what rounding three moments to six
-//! significant digits can do. The shift from the frame's origin to the centre of mass may in addition lose some
-//! units in the last place of what is subtracted.
+//! Bodies on the boundary of the consistent set are common (rods, plates, points) and files contain rounded numbers.
+//! Second moments may therefore be negative by up to [`DEFAULT_TOLERANCE`] times the largest principal moment, which
+//! covers the rounding of three moments to six significant digits. An additional tolerance of some units in the last
+//! place covers the cancellation in the shift from the frame's origin to the centre of mass.
 
 mod coordinates;
 mod doubts;
@@ -30,7 +30,7 @@ pub use rounding::{RoundingVerdict, judge_printed};
 /// Allowed violation relative to the largest principal moment: moments rounded to six significant digits pass.
 pub const DEFAULT_TOLERANCE: f64 = 1e-6;
 
-/// Units in the last place that the shift to the centre of mass may lose: it adds and subtracts a handful of terms.
+/// Relative rounding error of the shift to the centre of mass, which adds and subtracts a few terms.
 const SHIFT_ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// Violated condition of physical consistency.
@@ -46,7 +46,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Name in the program's output.
+    /// Returns the name in the program's output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mass => "mass",
@@ -62,11 +62,11 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Verdict of [`judge`].
+/// Result of [`judge`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// Violated conditions, with the reason in words; empty for a body that can exist.
+    /// Violated conditions, each with its reason as text; empty for consistent parameters.
     pub violations: Vec<(Violation, String)>,
     /// Smallest eigenvalue of the pseudo-inertia about the frame's origin.
     pub pseudo_inertia_min_eigenvalue: f64,
@@ -75,13 +75,13 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns whether a body can have these parameters.
+    /// Returns whether the parameters are physically consistent.
     pub fn is_consistent(&self) -> bool {
         self.violations.is_empty()
     }
 }
 
-/// Judges the parameters of one body; `tolerance` is usually [`DEFAULT_TOLERANCE`].
+/// Checks the physical consistency of the parameters of one body; `tolerance` is usually [`DEFAULT_TOLERANCE`].
 ///
 /// ```
 /// use inertial::consistency::{DEFAULT_TOLERANCE, Violation, judge};
@@ -101,7 +101,7 @@ pub fn judge(inertia: &Inertia<f64>, tolerance: f64) -> Result<Verdict> {
     let moments = symmetric_eigen(&central)?.values;
     let scale = moments.amax();
     let lost = SHIFT_ROUNDING * (inertia.rotational.amax() + scale);
-    // The moments themselves are sums of two second moments, their deficit twice one.
+    // A moment is a sum of two second moments, and the deficit in the triangle inequality is twice a second moment.
     let slack = 2.0 * (tolerance * scale + lost);
 
     let mut violations = Vec::new();
@@ -125,12 +125,12 @@ pub fn judge(inertia: &Inertia<f64>, tolerance: f64) -> Result<Verdict> {
     })
 }
 
-/// The nearest parameters that a body can have.
+/// Computes the nearest physically consistent parameters.
 ///
-/// Mass and centre of mass stay; the second moments about the centre of mass are projected on the cone of positive
-/// semidefinite matrices (their negative eigenvalues become zero). This is the projection of the pseudo-inertia in the
-/// Frobenius norm with the centre of mass as origin, so it does not depend on where the file puts the link's frame.
-/// Without a positive mass the nearest body of that cone is a massless one: all ten parameters are zero.
+/// Mass and centre of mass are kept. The second moments about the centre of mass are projected onto the cone of
+/// positive semidefinite matrices (negative eigenvalues become zero). This is the projection of the pseudo-inertia in
+/// the Frobenius norm with the centre of mass as origin, so it does not depend on the link frame in the file. If the
+/// mass is not positive, the result is a massless body: all ten parameters are zero.
 pub fn nearest(inertia: &Inertia<f64>) -> Result<Inertia<f64>> {
     let Some(com) = inertia.com().filter(|_| inertia.mass > 0.0) else {
         return Ok(Inertia::zero());
@@ -139,22 +139,22 @@ pub fn nearest(inertia: &Inertia<f64>) -> Result<Inertia<f64>> {
     let clipped =
         eigen.vectors * Matrix3::from_diagonal(&eigen.values.map(|l| l.max(0.0))) * eigen.vectors.transpose();
     let shape = Matrix3::from_diagonal_element(clipped.trace()) - clipped;
-    // Exactly symmetric, whatever the products rounded to.
+    // Symmetrizes the result, which the products preserve only up to rounding.
     Ok(Inertia::from_com(inertia.mass, com, (shape + shape.transpose()) * 0.5))
 }
 
-/// The box of even density that has a body's inertial parameters (paper 001, theorem 1): the picture of an inertia.
+/// Box of uniform density with the inertial parameters of a body (paper 001, theorem 1), used to display an inertia.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cuboid {
-    /// Centre, the centre of mass.
+    /// Centre of the box, equal to the centre of mass.
     pub centre: Vector3<f64>,
-    /// Half its sides, `√(3 L / m)` for the second moments `L` about the centre of mass.
+    /// Half side lengths, `√(3 L / m)` for the second moments `L` about the centre of mass.
     pub half_sides: Vector3<f64>,
-    /// Axes as columns, the principal axes.
+    /// Principal axes as columns.
     pub axes: Matrix3<f64>,
 }
 
-/// The cuboid of a body; `None` where the parameters are no body's, or of one without mass.
+/// Computes the cuboid of a body; `None` if the parameters are inconsistent or the mass is not positive.
 ///
 /// ```
 /// use inertial::consistency::cuboid;
@@ -178,7 +178,7 @@ pub fn cuboid(inertia: &Inertia<f64>, tolerance: f64) -> Result<Option<Cuboid>> 
     Ok(Some(Cuboid { centre, half_sides, axes: eigen.vectors }))
 }
 
-/// `Σ` about the centre of mass.
+/// Returns the second moments `Σ` about the centre of mass.
 fn central_second_moments(inertia: &Inertia<f64>) -> Matrix3<f64> {
     let central = Inertia { first_moment: Vector3::zeros(), rotational: inertia.about_com(), ..*inertia };
     PseudoInertia::from(&central).0.fixed_view::<3, 3>(0, 0).into_owned()
@@ -196,7 +196,8 @@ fn impossible_mass(inertia: &Inertia<f64>) -> Option<String> {
     }
 }
 
-/// The triangle inequality in the words of the file where its own entries break it, else in principal moments.
+/// Formats the violated triangle inequality with the entries of the tensor if these violate it, otherwise with the
+/// principal moments.
 fn broken_triangle(central: &Matrix3<f64>, moments: &Vector3<f64>, slack: f64) -> String {
     const NAMES: [&str; 3] = ["Ixx", "Iyy", "Izz"];
     let diagonal = central.diagonal();
@@ -209,7 +210,7 @@ fn broken_triangle(central: &Matrix3<f64>, moments: &Vector3<f64>, slack: f64) -
         ("J1 + J2".into(), "J3", moments[0] + moments[1], moments[2])
     };
     let principal = if right == "J3" { "principal moments " } else { "" };
-    // As many digits as it takes to see the difference.
+    // Uses as many digits as needed to show the difference.
     let digits = (4..17).find(|&d| significant(sum, d) != significant(large, d)).unwrap_or(17);
     format!(
         "{principal}{left} = {} < {right} = {} kg m² about the centre of mass: no mass distribution has this",
@@ -218,7 +219,7 @@ fn broken_triangle(central: &Matrix3<f64>, moments: &Vector3<f64>, slack: f64) -
     )
 }
 
-/// A number with so many significant digits, without trailing zeros: for messages.
+/// Formats a number with the given number of significant digits and without trailing zeros, for messages.
 pub fn significant(x: f64, digits: usize) -> String {
     let rounded: f64 = format!("{x:.*e}", digits - 1).parse().unwrap_or(x);
     if rounded != 0.0 && !(1e-3..1e6).contains(&rounded.abs()) {

@@ -12,12 +12,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// A place known by its element alone.
+    /// Creates a place given by its element only.
     pub fn element(element: impl Into<String>) -> Self {
         Self { line: None, element: element.into() }
     }
 
-    /// A place with its line.
+    /// Creates a place with a line number.
     pub fn line(line: u32, element: impl Into<String>) -> Self {
         Self { line: Some(line), element: element.into() }
     }
@@ -34,7 +34,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A text with its control characters written out: names may hold line breaks, messages must not.
+/// Text with control characters escaped: names may contain line breaks, messages must not.
 struct OneLine<'a>(&'a str);
 
 impl fmt::Display for OneLine<'_> {
@@ -46,42 +46,42 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// Error of the library. Programs match the variant; the message is one line for people that says what was expected.
+/// Error of the library. Programs match the variant; the message is one line that states what was expected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text does not follow its format.
     #[error("{place}{}", OneLine(message))]
     Syntax {
-        /// Where.
+        /// Location in the text.
         place: Place,
-        /// Expectation.
+        /// Expected content.
         message: String,
     },
     /// The text is well formed but describes no mechanism.
     #[error("{place}{}", OneLine(message))]
     Model {
-        /// Where.
+        /// Location in the text.
         place: Place,
-        /// What is wrong and what to do.
+        /// Problem and remedy.
         message: String,
     },
     /// A feature of the format that changes the dynamics and is not supported.
     #[error("{place}{} is not supported", OneLine(feature))]
     Unsupported {
-        /// Where.
+        /// Location in the text.
         place: Place,
-        /// The feature, as the format calls it.
+        /// Feature, as named by the format.
         feature: String,
     },
     /// The loops cannot be closed.
     #[error("loop {}: {} (residual {residual:.3e})", OneLine(name), OneLine(message))]
     Closure {
-        /// The loop that stays open the widest.
+        /// Loop with the largest closure error.
         name: String,
         /// Residual (m and rad).
         residual: f64,
-        /// Why, and what to do.
+        /// Cause and remedy.
         message: String,
     },
     /// An argument of the wrong size.
@@ -101,7 +101,7 @@ pub enum Error {
         what: String,
         /// Value given.
         value: f64,
-        /// Range that is expected.
+        /// Expected range.
         expected: String,
     },
     /// An option or argument that cannot be used.
@@ -125,15 +125,15 @@ pub enum Error {
     /// Fewer measured forces than unknowns.
     #[error("{found} usable forces are fewer than the {unknowns} unknowns")]
     TooFewForces {
-        /// Measured forces that count.
+        /// Number of usable measured forces.
         found: f64,
         /// Number of unknowns.
         unknowns: usize,
     },
-    /// Data or sensors that do not determine what is asked.
+    /// Data or sensors that do not determine the requested quantity.
     #[error("{0}")]
     Unobservable(String),
-    /// Limits, bounds or a start that leave no solution.
+    /// Limits, bounds or a starting point without a feasible solution.
     #[error("{0}")]
     Infeasible(String),
     /// A singular configuration, or a mass matrix that is not positive definite.
@@ -177,10 +177,11 @@ impl From<inertial_dense::Error> for Error {
     }
 }
 
-/// The library's result type.
+/// Result type of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Returns `; the nearest is …` where one of the candidates is near a name that was not found, ignoring case.
+/// Returns `; the nearest is …` if a candidate is similar to the unknown name (case is ignored), otherwise an empty
+/// string.
 pub fn nearest_hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let lower = name.to_lowercase();
     let distance = |candidate: &str| strsim::levenshtein(&lower, &candidate.to_lowercase());

@@ -2,8 +2,9 @@
 //!
 //! Forces and torques are linear in the inertial parameters,
 //! $$\tau = Y(q, \dot q, \ddot q) \pi,$$
-//! and only the combinations $\beta = K \pi$, the base parameters, can be identified. This crate computes which they are, designs
-//! motions that excite them, and estimates them from logs, with friction and other joint terms.
+//! and only the combinations $\beta = K \pi$, the base parameters, can be identified. This crate computes the base
+//! parameters, designs motions that excite them, and estimates them from logs, together with friction and other joint
+//! terms.
 //!
 //! ```
 //! use inertial::dynamics::InverseDynamics;
@@ -31,11 +32,11 @@
 //!
 //! # Modules
 //!
-//! Each module uses only those before it.
+//! Each module depends only on the modules above it.
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`spatial`], [`consistency`] | spatial vectors and inertias; whether a body with given parameters can exist |
+//! | [`spatial`], [`consistency`] | spatial vectors and inertias; physical consistency of inertial parameters |
 //! | [`mesh`] | triangle meshes: files, convex hulls, inertias |
 //! | [`mechanism`] | robots: joints, bodies, rotors, loops; readers of URDF, MJCF and mechanism files |
 //! | [`dynamics`] | kinematics, inverse and forward dynamics, regressors |

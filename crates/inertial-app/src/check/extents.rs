@@ -1,4 +1,4 @@
-//! Sizes of links: boxes around their shapes and meshes.
+//! Sizes of links: bounding boxes of their shapes and meshes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,20 +11,20 @@ use nalgebra::Vector3;
 use crate::model::NamedMesh;
 use crate::{Context, Model, Result};
 
-/// Largest mesh that is read, and all of them together.
+/// Size limits (bytes) of one mesh and of all meshes together.
 const LARGEST: u64 = 64 << 20;
 const ALL: u64 = 1 << 30;
 
-/// Boxes around meshes, along the axes of the links.
+/// Bounding boxes of meshes, along the axes of the links.
 #[derive(Default)]
 pub(super) struct Extents {
     known: HashMap<String, Extent>,
-    /// Links that have a mesh to collide with that is not read: how large they are is not known.
+    /// Links of unknown size: they have a collision mesh that could not be read.
     unknown: HashSet<String>,
 }
 
 impl Extents {
-    /// Reads the meshes of the model's links. A mesh that cannot be read is no reason to fail.
+    /// Reads the meshes of the links of the model. Meshes that cannot be read are skipped without an error.
     pub(super) fn new(model: &Model, context: &Context<'_>) -> Result<Self> {
         let mut out = Self::default();
         let mut read: HashMap<String, Option<Mesh>> = HashMap::new();
@@ -50,7 +50,7 @@ impl Extents {
         Ok(out)
     }
 
-    /// The box around the collision shapes and meshes of a link; none where nothing is known of its size.
+    /// Returns the bounding box of the collision shapes and meshes of a link; `None` if its size is unknown.
     pub(super) fn of(&self, mechanism: &Mechanism, link: &Link) -> Option<Extent> {
         if self.unknown.contains(&link.name) {
             return None;
@@ -61,7 +61,7 @@ impl Extents {
     }
 }
 
-/// The box around a mesh in the frame of its link.
+/// Returns the bounding box of a mesh in the frame of its link.
 fn placed(mesh: &Mesh, origin: &Pose<f64>, scale: [f64; 3]) -> Option<Extent> {
     let scale = Vector3::from(scale);
     let points = mesh.points.iter().map(|p| origin.transform_point(&p.component_mul(&scale)));

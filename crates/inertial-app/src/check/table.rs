@@ -1,4 +1,4 @@
-//! Printed tables of parameters, judged by their digits.
+//! Printed parameter tables, checked within the rounding of their digits.
 
 use std::path::Path;
 
@@ -8,14 +8,15 @@ use super::{BodyVerdict, Options, Outcome, SCHEMA};
 use crate::logs::TEXT_LIMIT;
 use crate::{Error, Inputs, Located, Result, ensure};
 
-/// Whether a name is that of a table: a CSV file.
+/// Returns whether a name is that of a table, which is a CSV file.
 pub fn is_table(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"))
 }
 
-/// Judges a table: a header `body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz` (columns in any order), then one body a line.
+/// Checks a table: a header `body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz` (columns in any order), then one line per body.
 ///
-/// A number stands for all that round to it: 0.25 for those from 0.245 to 0.255. A body is consistent where one of these is.
+/// Each number represents all values that round to it: 0.25 those from 0.245 to 0.255. A body is consistent if some
+/// values in these intervals are consistent.
 pub fn run_table(name: &str, options: &Options, inputs: &dyn Inputs) -> Result<Outcome> {
     options.check()?;
     let text = inputs.text(name, TEXT_LIMIT).at(name)?;
@@ -75,7 +76,7 @@ fn cells(line: &str) -> Vec<&str> {
     line.split(',').map(str::trim).collect()
 }
 
-/// One unit of the last digit of a printed number.
+/// Returns one unit of the last digit of a printed number.
 fn last_digit(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());

@@ -1,28 +1,28 @@
-//! The motion of a log, to be played.
+//! Motion of a log, for playback.
 
 use serde::Serialize;
 
 use super::Floats;
 
-/// Frames of one motion and of all together, and the most per second: what an eye can follow.
+/// Largest number of frames of one motion and of all motions together, and largest frame rate (Hz).
 const FRAMES: usize = 3000;
 const ALL_FRAMES: usize = 12_000;
 const FRAME_RATE: f64 = 60.0;
 
-/// Positions over time, to be played.
+/// Positions over time, for playback.
 #[derive(Debug, Serialize)]
 pub struct Motion {
-    /// What moved so.
+    /// Name of the log, and its part.
     pub name: String,
     /// Time between frames (s).
     pub step: f64,
     /// Number of frames.
     pub length: usize,
-    /// Each coordinate over time.
+    /// Time series of each coordinate.
     pub q: Vec<Floats>,
 }
 
-/// Collects the motion.
+/// Collector of the frames of a motion.
 pub(super) struct Film {
     every: usize,
     rate: f64,
@@ -31,14 +31,14 @@ pub(super) struct Film {
 }
 
 impl Film {
-    /// Of `samples` samples at a rate in Hz, one of `films`.
+    /// Creates a collector for `samples` samples at a rate in Hz, one of `films` motions that share the frames.
     pub(super) fn new(samples: usize, rate: f64, films: usize) -> Self {
         let often = (rate / FRAME_RATE).round().max(1.0) as usize;
         let frames = FRAMES.min((ALL_FRAMES / films.max(1)).max(1));
         Self { every: samples.div_ceil(frames).max(often), rate, seen: 0, q: Vec::new() }
     }
 
-    /// The next `count` samples.
+    /// Adds the next `count` samples.
     pub(super) fn take(&mut self, q: &[f64], count: usize) {
         let nq = q.len() / count.max(1);
         self.q.resize_with(nq, Vec::new);
@@ -50,7 +50,7 @@ impl Film {
         }
     }
 
-    /// The motion, where there is one.
+    /// Returns the motion; `None` if it has fewer than two frames.
     pub(super) fn finish(self, name: String) -> Option<Motion> {
         let length = self.q.first().map_or(0, Vec::len);
         let step = self.every as f64 / self.rate;

@@ -1,10 +1,10 @@
-//! Numbers for the page: 32-bit floats in base64, a fifth of what their digits would take.
+//! Numbers for the page: 32-bit floats in base64, about a fifth of the size of decimal digits.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 
-/// Serialises as base64 of little-endian 32-bit floats.
+/// Numbers that are serialised as base64 of little-endian 32-bit floats.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Floats(pub Vec<f32>);
 

@@ -1,5 +1,5 @@
-//! Measured against predicted forces, passed once more over the logs and kept in a bounded number of points: for the page, the
-//! terminal and pictures.
+//! Measured and predicted forces for the page, the terminal and figures, computed in another pass over the logs and
+//! reduced to a bounded number of points.
 
 mod film;
 mod floats;
@@ -25,105 +25,106 @@ pub use reduce::Reducer;
 use row::{Row, Sample};
 pub use track::Track;
 
-/// Points of all curves together: in base64 they take seven megabytes of a page, and hold a minute of seven joints at 1 kHz.
+/// Largest number of points of all curves together: about seven megabytes in base64, or one minute of seven joints at 1 kHz.
 const POINTS: usize = 1_300_000;
-/// One log, or a part of it.
+/// Curves of one log, or of a part of it.
 #[derive(Debug, Serialize)]
 pub struct Curve {
-    /// Its file.
+    /// Name of the log.
     pub log: String,
-    /// What it was for: `fit` or `validation`.
+    /// Use of the samples: `fit` or `validation`.
     pub part: &'static str,
-    /// What was measured: `force` or `momentum`.
+    /// Measured quantity: `force` or `momentum`.
     pub quantity: &'static str,
     /// Time of the first point (s).
     pub start: f64,
     /// Time between points (s).
     pub step: f64,
-    /// Number of samples behind the points.
+    /// Number of samples that the points represent.
     pub samples: usize,
-    /// Samples behind each pair of points, its least and its greatest; one where the points are the samples.
+    /// Samples represented by each pair of points (minimum and maximum); one if the points are the samples.
     pub bucket: usize,
-    /// By coordinate.
+    /// Series of each coordinate.
     pub series: Vec<Series>,
 }
 
-/// One coordinate.
+/// Curves of one coordinate.
 #[derive(Debug, Serialize)]
 pub struct Series {
-    /// Its name.
+    /// Name of the coordinate.
     pub joint: String,
-    /// Unit of its force.
+    /// Unit of the force.
     pub unit: &'static str,
-    /// Unit of its speed.
+    /// Unit of the speed.
     pub speed_unit: &'static str,
-    /// The force in the band of the filter.
+    /// Measured force, low-pass filtered.
     pub measured: Floats,
-    /// What the parameters predict.
+    /// Force predicted by the parameters.
     pub predicted: Floats,
-    /// The difference, not a number where the sample does not count.
+    /// Residual; NaN for samples that are not used.
     pub residual: Floats,
-    /// Samples that count.
+    /// Number of samples that are used.
     pub counted: usize,
-    /// The result's root mean square residual, of all logs of this part.
+    /// Root mean square residual of the result, over all logs of this part.
     pub rms: f64,
-    /// The same over that of the measured ones.
+    /// Root mean square residual relative to that of the measured values.
     pub relative_rms: f64,
-    /// Of this log alone, of the rows that were fitted, from the curves' own samples: with one log the result's, but for the
-    /// jump of friction, which the fit places between samples.
+    /// Root mean square residual of this log over the fitted rows, computed from the samples of the curves. With a
+    /// single log it equals that of the result, except for the jump of Coulomb friction, which the fit places between
+    /// samples.
     pub own_rms: f64,
-    /// Of all samples that count, as drawn.
+    /// Root mean square residual of all used samples, as drawn.
     pub spread: f64,
     /// Spectrum of the residual.
     pub spectrum: Spectrum,
     /// Histogram of the residual.
     pub histogram: Histogram,
-    /// What friction took.
+    /// Friction over speed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub friction: Option<Friction>,
 }
 
-/// Amplitude density over frequency.
+/// Amplitude spectral density.
 #[derive(Debug, Serialize)]
 pub struct Spectrum {
-    /// Hz from one value to the next.
+    /// Frequency step (Hz).
     pub resolution: f64,
-    /// Unit of the force per root hertz.
+    /// Amplitude density (unit of the force per root hertz).
     pub density: Floats,
 }
 
-/// Numbers of samples in equal bins from minus to plus `reach`.
+/// Numbers of samples in equal bins from `-reach` to `reach`.
 #[derive(Debug, Serialize)]
 pub struct Histogram {
-    /// End of the last bin.
+    /// Upper end of the last bin.
     pub reach: f64,
     /// Samples in each bin.
     pub bins: Vec<u32>,
-    /// Samples beyond.
+    /// Number of samples outside the bins.
     pub beyond: u32,
 }
 
-/// Force over speed: measured less all but friction, and the model's friction.
+/// Friction force over speed: measured force minus all modelled terms except friction, and the friction of the model.
 #[derive(Debug, Serialize)]
 pub struct Friction {
     /// Speed of the joint.
     pub speed: Floats,
-    /// What was left to friction.
+    /// Measured force minus all modelled terms except friction.
     pub force: Floats,
-    /// The model's.
+    /// Friction of the model.
     pub model: Floats,
 }
 
-/// What a page shows of the logs.
+/// Curves and motions of the logs, for the page.
 #[derive(Debug, Default)]
 pub struct Curves {
-    /// Forces or momenta.
+    /// Curves of forces or momenta.
     pub curves: Vec<Curve>,
-    /// The motion of each.
+    /// Motion of each curve.
     pub motions: Vec<Motion>,
 }
 
-/// What the result says of a coordinate.
+/// Residuals of a coordinate according to the result.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
     joint: String,
@@ -143,36 +144,36 @@ impl From<&MomentumResidual> for Told {
     }
 }
 
-/// A part of a log.
+/// Part of a log.
 pub struct Piece {
-    /// Which samples.
+    /// Range of the samples.
     pub range: Range<usize>,
-    /// What they were for.
+    /// Use of the samples: `fit` or `validation`.
     pub part: &'static str,
-    /// The result's residuals of all such parts, by coordinate.
+    /// Residuals of the result over all parts with this use, by coordinate.
     pub residuals: Vec<Told>,
 }
 
 impl Piece {
-    /// A part of a log for which the result has these residuals.
+    /// Creates a part of a log with the residuals of the result.
     pub fn new(range: Range<usize>, part: &'static str, residuals: &[Residual]) -> Self {
         Self { range, part, residuals: residuals.iter().map(Told::from).collect() }
     }
 }
 
-/// Samples behind each pair of points, where `samples` samples have `rows` coordinates each: all pairs stand for as many.
+/// Returns the number of samples per pair of points for `samples` samples of `rows` coordinates; it is the same for all curves.
 fn bucket(samples: usize, rows: usize) -> usize {
     let points = 3 * rows * samples;
     if points <= POINTS { 1 } else { (2 * points).div_ceil(POINTS) }
 }
 
-/// Time between points.
+/// Returns the time between points.
 fn step(bucket: usize, rate: f64) -> f64 {
     if bucket == 1 { 1.0 / rate } else { 0.5 * bucket as f64 / rate }
 }
 
 impl Curves {
-    /// Passes over the logs, each with its parts, with the forces that `values` of the unknowns predict.
+    /// Reads the logs once more and collects the parts of each, with the forces predicted by `values` of the unknowns.
     pub(crate) fn collect(
         context: &Context<'_>,
         equations: &Equations<'_>,
@@ -245,7 +246,7 @@ impl Curves {
 }
 
 impl Part<'_> {
-    /// Shows the samples of a row of all.
+    /// Calls `show` with each sample of one of the rows.
     fn each(&self, row: usize, rows: usize, mut show: impl FnMut(Sample)) {
         let nv = self.v.len() / self.t.len().max(1);
         for s in 0..self.t.len() {
@@ -261,7 +262,7 @@ impl Part<'_> {
     }
 }
 
-/// Units of force and speed of each row.
+/// Returns the units of force and speed of each row.
 fn units(equations: &Equations<'_>) -> Vec<(&'static str, &'static str)> {
     let all = coordinate_units(equations.mechanism());
     let mut out = equations.closed().map_or_else(
@@ -277,7 +278,7 @@ fn units(equations: &Equations<'_>) -> Vec<(&'static str, &'static str)> {
 const LINEAR: (&str, &str) = ("N", "m/s");
 const ANGULAR: (&str, &str) = ("N m", "rad/s");
 
-/// Units of force and speed of each velocity coordinate.
+/// Returns the units of force and speed of each velocity coordinate.
 pub fn coordinate_units(mechanism: &Mechanism) -> Vec<(&'static str, &'static str)> {
     let mut out = vec![ANGULAR; mechanism.nv()];
     for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {

@@ -1,6 +1,6 @@
-//! Fewer points that keep every peak.
+//! Reduction of a signal to fewer points that preserves all peaks.
 
-/// Takes samples one by one; of each bucket it keeps the least and the greatest, in the order in which they came.
+/// Reducer that keeps the minimum and the maximum of each bucket of samples, in their original order.
 pub struct Reducer {
     bucket: usize,
     out: Vec<f32>,
@@ -12,19 +12,19 @@ pub struct Reducer {
 const NONE: (usize, f32) = (0, f32::NAN);
 
 impl Reducer {
-    /// Of `samples` samples; buckets of one keep them all.
+    /// Creates a reducer for `samples` samples; buckets of one sample keep all of them.
     pub fn new(bucket: usize, samples: usize) -> Self {
         let points = if bucket == 1 { samples } else { 2 * samples.div_ceil(bucket) };
         Self { bucket, out: Vec::with_capacity(points), seen: 0, least: NONE, greatest: NONE }
     }
 
-    /// The next sample; one that is not a number leaves its bucket to the others.
+    /// Adds the next sample; NaN is ignored if its bucket contains a number.
     pub fn push(&mut self, x: f32) {
         if self.bucket == 1 {
             self.out.push(x);
             return;
         }
-        // Comparisons with what is not a number are false: the first number replaces it.
+        // Comparisons with NaN are false, so the first number replaces it.
         if x < self.least.1 || self.least.1.is_nan() {
             self.least = (self.seen, x);
         }
@@ -47,7 +47,7 @@ impl Reducer {
         (self.seen, self.least, self.greatest) = (0, NONE, NONE);
     }
 
-    /// The points.
+    /// Returns the points.
     pub fn finish(mut self) -> Vec<f32> {
         if self.seen > 0 {
             self.close();

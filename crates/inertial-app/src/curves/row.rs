@@ -1,15 +1,15 @@
-//! One coordinate of a log, sample by sample.
+//! Accumulation of the curves of one coordinate, sample by sample.
 
 use super::spectrum::Welch;
 use super::{Floats, Friction, Histogram, Reducer, Series, Told};
 
-/// Dots of a friction diagram.
+/// Largest number of points of a friction diagram.
 const DOTS: usize = 700;
-/// Bins of a histogram, from minus to plus this many root mean squares of the fit.
+/// Number of bins of a histogram, and its half-width in root mean square residuals of the fit.
 const BINS: usize = 41;
 const REACH: f64 = 4.0;
 
-/// Collects one coordinate.
+/// Accumulator of the curves of one coordinate.
 pub(super) struct Row {
     measured: Reducer,
     predicted: Reducer,
@@ -21,7 +21,7 @@ pub(super) struct Row {
     seen: usize,
     counted: usize,
     squares: f64,
-    /// Of them, the rows of the fit.
+    /// Number of used samples that are rows of the fit.
     fitted: usize,
     fitted_squares: f64,
     told: Told,
@@ -31,16 +31,16 @@ pub(super) struct Row {
 pub(super) struct Sample {
     pub measured: f64,
     pub predicted: f64,
-    /// Whether it counts.
+    /// Whether the sample is used.
     pub counts: bool,
-    /// Whether it is a row of the fit.
+    /// Whether the sample is a row of the fit.
     pub fitted: bool,
-    /// Speed, and the friction of the model at it, where there is such.
+    /// Speed, and the friction of the model at this speed; absent if the row is not a velocity coordinate.
     pub friction: Option<[f64; 2]>,
 }
 
 impl Row {
-    /// Of `samples` samples at a rate in Hz, shown in buckets, of which the result says `told`.
+    /// Creates an accumulator for `samples` samples at a rate in Hz, with buckets of `bucket` samples and the residuals of the result.
     pub(super) fn new(samples: usize, bucket: usize, rate: f64, told: Told) -> Self {
         Self {
             measured: Reducer::new(bucket, samples),
@@ -82,7 +82,7 @@ impl Row {
         }
     }
 
-    /// Nothing where the force was not measured.
+    /// Returns the series; `None` if no sample was used.
     pub(super) fn finish(self, (unit, speed_unit): (&'static str, &'static str)) -> Option<Series> {
         let [speed, force, model] = self.friction;
         let has_friction = model.iter().any(|x| *x != 0.0);

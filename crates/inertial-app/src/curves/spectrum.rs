@@ -1,13 +1,13 @@
-//! Welch's spectrum of a signal that comes sample by sample.
+//! Welch's power spectrum of a signal that arrives sample by sample.
 
 use std::f64::consts::PI;
 
 use super::{Floats, Spectrum};
 
-/// Samples of a window, at most.
+/// Largest window length (samples).
 const WINDOW: usize = 4096;
 
-/// Averages the powers of windows that overlap by half.
+/// Accumulator that averages the periodograms of windows with 50 % overlap.
 pub struct Welch {
     window: Vec<f64>,
     power: Vec<f64>,
@@ -17,16 +17,16 @@ pub struct Welch {
 }
 
 impl Welch {
-    /// Of `samples` samples at a rate in Hz.
+    /// Creates an accumulator for `samples` samples at a rate in Hz.
     pub fn new(samples: usize, rate: f64) -> Self {
-        // The greatest power of two that the signal fills.
+        // Largest power of two that the signal fills.
         let size = WINDOW.min((samples.max(16) / 2 + 1).next_power_of_two());
-        // Hann's.
+        // Hann window.
         let window = (0..size).map(|k| 0.5 - 0.5 * (2.0 * PI * k as f64 / size as f64).cos()).collect();
         Self { window, power: vec![0.0; size / 2], held: Vec::with_capacity(size), count: 0, rate }
     }
 
-    /// The next sample.
+    /// Adds the next sample.
     pub fn push(&mut self, x: f64) {
         self.held.push(x);
         if self.held.len() == self.window.len() {
@@ -44,7 +44,7 @@ impl Welch {
         self.count += 1;
     }
 
-    /// Amplitude density (one-sided: its squares summed times the resolution are the mean square).
+    /// Returns the one-sided amplitude density: the sum of its squares times the resolution is the mean square.
     pub fn finish(mut self) -> Spectrum {
         if self.count == 0 {
             self.close();
@@ -61,7 +61,7 @@ impl Welch {
     }
 }
 
-/// Fast Fourier transform in place; the length is a power of two.
+/// Computes the fast Fourier transform in place; the length is a power of two.
 fn transform(x: &mut [(f64, f64)]) {
     let n = x.len();
     let mut j = 0;
@@ -108,7 +108,7 @@ mod tests {
                 let (sin, cos) = (-2.0 * PI * (k * n) as f64 / 64.0).sin_cos();
                 (sum.0 + re * cos - im * sin, sum.1 + re * sin + im * cos)
             });
-            // Six levels of additions of numbers below one.
+            // Rounding error of six levels of additions of numbers below one.
             assert!((found.0 - sum.0).abs() < 1e-13 && (found.1 - sum.1).abs() < 1e-13, "{k}");
         }
     }
@@ -117,13 +117,13 @@ mod tests {
     fn a_wave_is_one_line_that_holds_its_power() {
         let (rate, count) = (1000.0, 40_000);
         let mut welch = Welch::new(count, rate);
-        // In the middle of a bin: 128/4096 of the rate.
+        // Centre of a bin: 128/4096 of the rate.
         (0..count).for_each(|k| welch.push(3.0 * (2.0 * PI * 31.25 * k as f64 / rate).sin()));
         let Spectrum { resolution, density } = welch.finish();
         let power: Vec<f64> = density.0.iter().map(|d| f64::from(*d).powi(2) * resolution).collect();
         let strongest = (0..power.len()).max_by(|a, b| power[*a].total_cmp(&power[*b]));
         assert_eq!(strongest, Some(128));
-        // Mean square of a sine of amplitude three; 32-bit floats.
+        // Mean square of a sine of amplitude three, to the precision of 32-bit floats.
         assert!((power.iter().sum::<f64>() - 4.5).abs() < 1e-4);
     }
 

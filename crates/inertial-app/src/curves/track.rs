@@ -1,35 +1,35 @@
-//! Curves of what was predicted elsewhere: momenta, and the readings of a force/torque sensor.
+//! Curves of values that were predicted elsewhere: momenta, and readings of a force/torque sensor.
 
 use super::{Curve, Curves, Film, Row, Sample, Told, bucket, step};
 
-/// One log, or a part of it, sample after sample.
+/// Measured and predicted values of one log, or of a part of it, sample by sample.
 pub struct Track {
-    /// Its file.
+    /// Name of the log.
     pub log: String,
-    /// What it was for.
+    /// Use of the samples: `fit` or `validation`.
     pub part: &'static str,
-    /// `force` or `momentum`.
+    /// Measured quantity: `force` or `momentum`.
     pub quantity: &'static str,
-    /// Time of the first sample (s), and samples per second.
+    /// Time of the first sample (s).
     pub start: f64,
-    /// Samples per second.
+    /// Sampling rate (Hz).
     pub rate: f64,
-    /// What the result says of each row.
+    /// Residuals of each row according to the result.
     pub told: Vec<Told>,
     /// Unit of each row.
     pub units: Vec<&'static str>,
-    /// Measured numbers of all rows.
+    /// Measured values of all rows.
     pub measured: Vec<f64>,
-    /// The predicted ones.
+    /// Predicted values of all rows.
     pub predicted: Vec<f64>,
-    /// Which samples count.
+    /// Whether each sample is used.
     pub counts: Vec<bool>,
-    /// Positions of the mechanism; none where they are not known.
+    /// Positions of the mechanism; empty if they are unknown.
     pub q: Vec<f64>,
 }
 
 impl Curves {
-    /// Of such logs.
+    /// Computes the curves of tracks.
     pub fn of_tracks(tracks: Vec<Track>) -> Self {
         let tracks: Vec<Track> = tracks.into_iter().filter(|t| !t.counts.is_empty()).collect();
         let numbers: usize = tracks.iter().map(|t| t.measured.len()).sum();

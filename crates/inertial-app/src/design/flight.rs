@@ -1,4 +1,4 @@
-//! Designs for robots that fly freely.
+//! Design of motions for free-flying robots.
 
 use inertial::excitation::pruning::Reading;
 use inertial::excitation::{
@@ -14,10 +14,10 @@ use crate::flight::rate_noise;
 use crate::setting::Setting;
 use crate::{Error, Located, Model, Result, ensure_option};
 
-/// Noise of all rates where none is given: the motion is the best for any that is in these proportions.
+/// Default noise of the rates; the optimal motion depends on the ratios only.
 const NOISE: [(&str, f64); 3] = [("dq", 1e-4), ("base.v", 1e-4), ("base.w", 1e-4)];
 
-/// A motion of joints and wheels that the base's answer tells the parameters from.
+/// Designs a motion of joints and wheels that determines the parameters from the response of the base.
 pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     let mechanism = &model.mechanism;
     ensure_option!(
@@ -79,7 +79,7 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
     Ok(design_flight(mechanism, &analysis.regrouping.listed()?, &options, &|step| search.step(&step))?)
 }
 
-/// Options of cycloids from seeds.
+/// Returns the options of cycloids from seeds.
 fn cycloids(
     own: &Options,
     mechanism: &Mechanism,
@@ -133,7 +133,7 @@ fn cycloids(
     })
 }
 
-/// What else the robot may be.
+/// Builds the other models that the robot may be.
 fn others(own: &Options, model: &Model, search: &Search<'_>) -> Result<Vec<Mechanism>> {
     let build = |name: &String| model.like(name, search.context).map(|m| m.mechanism).at(name);
     own.robust.iter().map(build).collect()

@@ -1,4 +1,4 @@
-//! Design of experiments: which motion reveals the parameters best, within the joint limits?
+//! Experiment design: motions that determine the parameters best within the joint limits.
 
 mod flight;
 mod outcome;
@@ -28,78 +28,77 @@ use subject::{on_plate, room, subject};
 pub struct Options {
     /// Length of the motion (s).
     pub duration: f64,
-    /// Samples that will be measured per second.
+    /// Sampling rate of the measurement (Hz).
     pub rate: f64,
     /// Basis of the trajectory; by default a Fourier series, for a free flight velocities at knots.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Shape>>")]
     pub trajectory: Option<Shape>,
-    /// Harmonics of a Fourier series; by default one for each two seconds, 5 to 12.
+    /// Harmonics of a Fourier series; by default one per two seconds, from 5 to 12.
     pub harmonics: Option<usize>,
-    /// Pieces of other trajectories; by default one for each second.
+    /// Intervals of other trajectories; by default one per second.
     pub intervals: Option<usize>,
-    /// Start of every joint, then its range in an interval: of the cycloids of a free flight; the best ones where absent.
+    /// Seeds of the cycloids of a free flight: start of every joint, then its range in an interval; optimised if absent.
     pub seeds: Option<Vec<f64>>,
     /// Direction combinations of the cycloids of a free flight.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Combinations>")]
     pub combinations: Combinations,
-    /// What is to be small.
+    /// Criterion to minimise.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Goal>")]
     pub criterion: Goal,
     /// Weight of the speeds in the criterion `paper`.
     pub weight: f64,
-    /// What the sensors give; by default joint torques, with a floating base both.
+    /// Measured quantities; joint torques by default, with a floating base also the base wrench.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
-    /// Joints that have a torque sensor; all where absent.
+    /// Joints that have a torque sensor; all if absent.
     pub joints: Option<Vec<String>>,
-    /// Standard deviations of the measurement: `tau`, `tau.JOINT`, `wrench.f`, `wrench.t`; of a free flight `dq`, `base.v`,
-    /// `base.w`.
+    /// Standard deviations of the measurement: `tau`, `tau.JOINT`, `wrench.f`, `wrench.t`; for a free flight `dq`, `base.v`, `base.w`.
     pub noise: Vec<Setting>,
-    /// Friction that will be estimated.
+    /// Friction terms to be estimated.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Friction>")]
     pub friction: Friction,
-    /// Friction at rest above that of sliding that a design for Stribeck friction is made about: force, speed, exponent.
+    /// Stribeck friction (force above the Coulomb friction, speed, exponent) about which a design for Stribeck friction is linearised.
     pub stribeck: Option<[f64; 3]>,
     /// Whether a constant offset of each joint's torque will be estimated.
     pub offset: bool,
     /// Summaries of earlier logs.
     pub prior_summary: Vec<String>,
-    /// Highest acceleration of every joint (rad/s² or m/s²).
+    /// Acceleration limit of every joint (rad/s² or m/s²).
     pub acceleration: f64,
-    /// Highest speed of joints whose model gives none (rad/s or m/s).
+    /// Speed limit of joints without one in the model (rad/s or m/s).
     pub velocity: f64,
-    /// Part of every limit that is kept free.
+    /// Fraction of every limit that is kept free.
     pub margin: f64,
-    /// Position of every joint at the start; the best one where absent.
+    /// Start position of every joint; optimised if absent.
     pub start: Option<Vec<f64>>,
-    /// Box that all links must stay in: lowest and highest corner (m).
+    /// Box in which all links must stay: lower and upper corner (m).
     pub workspace: Option<[f64; 6]>,
-    /// Height that all links must stay above (m).
+    /// Height above which all links must stay (m).
     pub ground: Option<f64>,
-    /// Radius (m) of capsules around the links, which are kept from each other.
+    /// Radius (m) of capsules around the links, which must not collide with each other.
     pub link_radius: Option<f64>,
-    /// Whether the model's own collision shapes are kept from each other.
+    /// Whether collisions between the collision shapes of the model are avoided.
     pub self_collision: bool,
-    /// Distance to keep from everything (m).
+    /// Minimum distance to all obstacles (m).
     pub clearance: f64,
-    /// Motion of a floating base to each side (m, rad); it is held still where absent.
+    /// Range of motion of a floating base to each side (m, rad); the base is held still if absent.
     pub base_motion: Option<[f64; 2]>,
-    /// Other models that the robot might be.
+    /// Names of other models that the robot may be.
     pub robust: Vec<String>,
-    /// How several models count.
+    /// Combination of the criteria of several models.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Robust>")]
     pub robust_by: Robust,
-    /// Searches from different random motions.
+    /// Number of searches from different random motions.
     pub starts: usize,
-    /// Steps of each search, at most; by default until it converges.
+    /// Largest number of steps of each search; by default until convergence.
     pub iterations: Option<usize>,
-    /// Seconds after which the search ends with the best motion so far; by default 20 where the steps are not limited either.
+    /// Time limit (s), after which the search returns the best motion so far; 20 by default if the steps are not limited either.
     pub time_limit: Option<f64>,
     /// Seed of the random motions.
     pub seed: u64,
@@ -144,15 +143,15 @@ impl Default for Options {
     }
 }
 
-/// Observes a search: it ends when the observer says so, or the time is over.
+/// Search that ends when the observer requests it or the time is over.
 struct Search<'c> {
     context: &'c Context<'c>,
-    /// All steps, and the time (s) that they may take.
+    /// Total number of steps, and time limit (s).
     total: Option<usize>,
     limit: Option<f64>,
 }
 
-/// Seconds of a search whose steps are not limited.
+/// Time limit (s) of a search whose steps are not limited.
 const USUAL_TIME: f64 = 20.0;
 
 impl Search<'_> {
@@ -170,7 +169,7 @@ impl Search<'_> {
         self.end().is_some()
     }
 
-    /// Reason to end the search now.
+    /// Returns the reason to end the search now, if there is one.
     fn end(&self) -> Option<SearchEnd> {
         let progress = self.context.progress;
         let over = |limit: f64| progress.elapsed().as_secs_f64() >= limit;
@@ -188,7 +187,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let total = options.iterations.map(|steps| options.starts.saturating_mul(steps));
     let usual = options.iterations.is_none().then_some(USUAL_TIME);
     let search = Search { context, total, limit: options.time_limit.or(usual) };
-    // Steps of a search that ends by itself are not known before.
+    // The number of steps until convergence is not known in advance.
     let work = context.work(Unit::Steps, total.unwrap_or(0) as u64);
     let found = match options.measured {
         Some(Measured::Momentum) => flight::design(options, model, &search),
@@ -200,7 +199,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     Ok(Outcome::new(options, model, found, end))
 }
 
-/// A motion that measured forces tell the parameters from.
+/// Designs a motion that determines the parameters from measured forces.
 fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     let (mechanism, context) = (&model.mechanism, search.context);
     let flights_only =
@@ -239,13 +238,13 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     if rests { found.at("the base is held still") } else { Ok(found?) }
 }
 
-/// Whether a base that could move is held still.
+/// Returns whether a floating base is held still.
 fn rests(own: &Options, mechanism: &Mechanism) -> bool {
     let momentum = own.measured == Some(Measured::Momentum);
     mechanism.base() == Base::Floating && own.base_motion.is_none() && !momentum
 }
 
-/// What moves the robot, its wheels in free flight included.
+/// Returns the coordinates that move, including the wheels in free flight.
 fn moving(own: &Options, mechanism: &Mechanism) -> Vec<Coordinate> {
     let limits = own.limits();
     let wheels = mechanism.wheels().iter().map(|w| Coordinate {
@@ -259,7 +258,7 @@ fn moving(own: &Options, mechanism: &Mechanism) -> Vec<Coordinate> {
 }
 
 impl Options {
-    /// Steps of each search, at most.
+    /// Returns the largest number of steps of each search.
     fn steps(&self) -> usize {
         self.iterations.unwrap_or(usize::MAX)
     }
@@ -345,7 +344,7 @@ impl Options {
         Ok(())
     }
 
-    /// Names of all inputs beside the model.
+    /// Returns the names of all inputs except the model.
     pub fn files(&self) -> Vec<String> {
         self.robust.iter().chain(&self.prior_summary).cloned().collect()
     }
@@ -376,8 +375,8 @@ impl Options {
     }
 }
 
-/// The start in the order of the coordinates; the joints alone may be given, the base then starts at its middle. With loops the
-/// independent joints count.
+/// Returns the start in the order of the coordinates. If only the joints are given, the base starts at the middle of
+/// its range. With loops only the independent joints are given.
 fn start(own: &Options, mechanism: &Mechanism, coordinates: &[Coordinate]) -> Result<Option<Vec<f64>>> {
     let Some(start) = &own.start else { return Ok(None) };
     let base = coordinates.iter().filter(|c| c.name.starts_with("base.")).count();

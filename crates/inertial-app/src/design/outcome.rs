@@ -1,4 +1,4 @@
-//! A designed motion with its certificate.
+//! Result of a design: the motion and its certificate.
 
 use std::path::Path;
 
@@ -14,43 +14,43 @@ use crate::{Error, Model, Note, Result};
 
 const SCHEMA: &str = "inertial/design/1";
 
-/// A designed motion and what it will show.
+/// Designed motion with its expected accuracy.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Schema of the object.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// The robot.
+    /// Size of the model.
     pub model: ModelSize,
-    /// What the sensors give.
+    /// Measured quantities.
     pub measured: &'static str,
-    /// What was made small.
+    /// Criterion that was minimised.
     pub criterion: Reached,
     /// Length (s).
     pub duration: f64,
-    /// Samples per second.
+    /// Sampling rate (Hz).
     pub rate: f64,
     /// Number of samples.
     pub samples: usize,
-    /// What the data of this motion will show, and how well.
+    /// Certificate: parameters that the motion determines, with expected standard errors.
     #[serde(flatten)]
     pub certificate: Certificate,
-    /// Unknowns whose expected error is large.
+    /// Unknowns with a large expected error.
     pub weak: Vec<String>,
-    /// Limits, the fullest first.
+    /// Usage of the limits, largest first.
     pub limits: Vec<Usage>,
-    /// The motion.
+    /// Designed trajectory.
     pub trajectory: Trajectory,
-    /// Whether the search was ended early, by its time or by the user.
+    /// Whether the search was ended early, by the time limit or by the user.
     pub interrupted: bool,
     /// Whether the search converged: further steps would not improve the motion.
     pub converged: bool,
-    /// Notes in words.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// What moves, with its limits.
+    /// Moving coordinates with their limits.
     #[serde(skip)]
     pub coordinates: Vec<Coordinate>,
-    /// Highest force of each velocity coordinate.
+    /// Force limit of each velocity coordinate.
     #[serde(skip)]
     pub effort: Vec<f64>,
     /// Seed of the random motions.
@@ -61,7 +61,7 @@ pub struct Outcome {
 /// Size of a model.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelSize {
-    /// Its name.
+    /// Name of the model.
     pub name: String,
     /// Number of links that move.
     pub bodies: usize,
@@ -72,12 +72,12 @@ pub struct ModelSize {
 /// Value of the criterion.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Reached {
-    /// Its name.
+    /// Name of the criterion.
     pub name: &'static str,
-    /// Its value for this motion; null where it is infinite.
+    /// Value of the criterion for this motion; null if infinite.
     #[schemars(with = "Option<f64>")]
     pub value: f64,
-    /// Its value for the best motion of each search.
+    /// Value of the criterion for the best motion of each search.
     #[schemars(with = "Vec<Option<f64>>")]
     pub searches: Vec<f64>,
 }
@@ -115,7 +115,7 @@ impl Outcome {
                 value: design.criterion,
                 searches: design.searches,
             },
-            // Intervals that were pruned make it shorter.
+            // Pruned intervals shorten the motion.
             duration: design.trajectory.duration(),
             rate: own.rate,
             samples: design.trajectory.samples(own.rate).unwrap_or(0),
@@ -132,7 +132,7 @@ impl Outcome {
         }
     }
 
-    /// Writes the trajectory in a format.
+    /// Returns the text of the trajectory in a format.
     pub fn trajectory_text(&self, format: Format) -> Result<String> {
         Ok(match format {
             Format::Csv => self.trajectory.to_csv(self.rate)?,
@@ -146,18 +146,18 @@ impl Outcome {
 /// Format of a trajectory file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Samples.
+    /// Samples in CSV.
     Csv,
-    /// A ROS `JointTrajectory`.
+    /// ROS `JointTrajectory` in YAML.
     Yaml,
-    /// Coefficients.
+    /// Coefficients in JSON.
     Json,
-    /// Coefficients.
+    /// Coefficients in TOML.
     Toml,
 }
 
 impl Format {
-    /// The format that a file's name asks for.
+    /// Returns the format for the extension of a file name.
     pub fn of_file(path: &Path) -> Result<Self> {
         match path.extension().and_then(|e| e.to_str()) {
             Some("csv") => Ok(Self::Csv),

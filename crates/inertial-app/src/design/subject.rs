@@ -1,4 +1,4 @@
-//! What is to be known of a model, how it is measured, and the room it moves in.
+//! Unknowns of a design, measurement noise, and workspace limits.
 
 use inertial::estimation::{Equations, JointTerms, Summary, information_matrix};
 use inertial::excitation::{JointColumn, Room, Stribeck, Subject};
@@ -13,14 +13,14 @@ use crate::setting::Setting;
 use crate::unknowns::Unknowns;
 use crate::{Context, Error, Located, Model, Result, ensure_option};
 
-/// What is measured.
+/// Returns the measured quantities.
 pub fn measured(own: &Options, mechanism: &Mechanism) -> Measured {
     let floating = mechanism.base() == Base::Floating;
     own.measured.unwrap_or(if floating { Measured::Both } else { Measured::JointTorques })
 }
 
-/// The robot on a force plate: where the base is fixed and its wrench measured, the same robot with a base that could move but
-/// rests has that wrench among its forces.
+/// Returns the robot on a force plate if the base is fixed and its wrench is measured: the same robot with a floating
+/// base at rest, whose generalised forces include that wrench.
 pub fn on_plate(own: &Options, model: &Model) -> Result<Option<Mechanism>> {
     if model.mechanism.base() == Base::Floating || measured(own, &model.mechanism) != Measured::BaseWrench {
         return Ok(None);
@@ -28,7 +28,7 @@ pub fn on_plate(own: &Options, model: &Model) -> Result<Option<Mechanism>> {
     model.with_base(Base::Floating).map(Some)
 }
 
-/// What is to be known of a model, and how it is measured.
+/// Returns the unknowns of a model and their measurement.
 pub fn subject<'m>(
     own: &Options,
     model: &'m Model,
@@ -67,7 +67,7 @@ pub fn subject<'m>(
     Ok(subject)
 }
 
-/// The same base parameters in the columns of another mechanism that has all the parameters of the first, by their names.
+/// Maps base parameters to the columns of another mechanism that has all parameters of the first, by name.
 fn carried(mut regrouping: Regrouping, from: &Mechanism, to: &Mechanism) -> Result<Regrouping> {
     let names = to.parameter_names();
     let place = from
@@ -83,7 +83,7 @@ fn carried(mut regrouping: Regrouping, from: &Mechanism, to: &Mechanism) -> Resu
     Ok(Regrouping { parameters: names.len(), status, ..regrouping })
 }
 
-/// Terms of the joints that identify would estimate.
+/// Returns the joint terms that `identify` would estimate.
 fn terms(own: &Options, model: &Model, mechanism: &Mechanism) -> Vec<(usize, JointColumn)> {
     let wanted = joint_terms(own, model);
     let mut out = Vec::new();
@@ -115,7 +115,7 @@ fn terms(own: &Options, model: &Model, mechanism: &Mechanism) -> Vec<(usize, Joi
     out
 }
 
-/// The friction at rest that a design is made about: given, or as large as the Coulomb friction of the model.
+/// Returns the Stribeck friction for the design: as given, or with the Coulomb friction of the model as its force.
 fn stribeck(own: &Options, coulomb: f64) -> Stribeck {
     match own.stribeck {
         Some([force, speed, exponent]) => Stribeck { force, speed, exponent },
@@ -125,7 +125,7 @@ fn stribeck(own: &Options, coulomb: f64) -> Stribeck {
 
 fn joint_terms(own: &Options, model: &Model) -> JointTerms {
     JointTerms {
-        // What the data will call for is not known yet: the usual friction.
+        // The terms that the data require are not known yet, so the usual friction is assumed.
         viscous: own.friction == Friction::Auto || own.friction.is_viscous(),
         coulomb: own.friction == Friction::Auto || own.friction.is_coulomb(),
         offset: own.offset,
@@ -133,7 +133,7 @@ fn joint_terms(own: &Options, model: &Model) -> JointTerms {
     }
 }
 
-/// Standard deviation of each coordinate's force; infinite where it is not measured.
+/// Returns the standard deviation of the force of each coordinate; infinite if it is not measured.
 fn noise(own: &Options, mechanism: &Mechanism, measured: Measured) -> Result<Vec<f64>> {
     let names = mechanism.velocity_names();
     let base = if mechanism.base() == Base::Floating { 6 } else { 0 };
@@ -171,7 +171,7 @@ fn noise(own: &Options, mechanism: &Mechanism, measured: Measured) -> Result<Vec
     Ok(out)
 }
 
-/// Joints whose friction alone reaches their highest force: no motion could stay below it.
+/// Returns the joints whose friction alone reaches their force limit, so that no motion could satisfy it.
 pub fn stuck_joints(mechanism: &Mechanism, margin: f64) -> Vec<String> {
     let own = mechanism.joints().iter().filter(|j| j.follows.is_none() && is_stuck(j, margin));
     own.map(|joint| joint.name.clone()).collect()
@@ -181,8 +181,8 @@ fn is_stuck(joint: &Joint, margin: f64) -> bool {
     joint.limits.given_effort().is_some_and(|effort| joint.dynamics.friction >= effort * (1.0 - margin))
 }
 
-/// Highest force of each coordinate less the margin; a prescribed base takes whatever it needs, and friction that reaches the highest
-/// force leaves none.
+/// Returns the force limit of each coordinate, reduced by the margin. It is infinite for a prescribed base and for
+/// joints whose friction alone reaches the limit.
 pub fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
     let mut out = vec![f64::INFINITY; mechanism.nv()];
     for joint in
@@ -195,7 +195,7 @@ pub fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
     out
 }
 
-/// What earlier logs say, in the order of the design's unknowns.
+/// Returns the information matrix of earlier logs, in the order of the unknowns of the design.
 fn prior(
     own: &Options,
     model: &Model,
@@ -233,8 +233,7 @@ fn prior(
     Ok(Some(total))
 }
 
-/// A summary that has columns of terms for the data to choose from, with those of a design only; none where the summary is of
-/// another model.
+/// Projects a summary with automatically chosen terms onto the unknowns of a design; `None` if the summary belongs to another model.
 fn automatic(
     own: &Options,
     model: &Model,

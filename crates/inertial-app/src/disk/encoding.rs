@@ -4,10 +4,10 @@ use encoding_rs::Encoding;
 
 use crate::{Error, Result};
 
-/// Bytes at the start of a text in which its declaration stands.
+/// Number of bytes at the start of a text in which the XML declaration is searched.
 const DECLARATION: usize = 256;
 
-/// Decodes a text: UTF-8, UTF-16 with a mark of the byte order, or what an XML declaration names, which then names UTF-8.
+/// Decodes a text: UTF-8, UTF-16 with a byte order mark, or the encoding of an XML declaration, which is then changed to UTF-8.
 pub(crate) fn decoded(bytes: Vec<u8>) -> Result<String> {
     let bytes = match String::from_utf8(bytes) {
         Ok(text) => return Ok(text),
@@ -22,7 +22,7 @@ pub(crate) fn decoded(bytes: Vec<u8>) -> Result<String> {
     Ok(as_utf8(&text))
 }
 
-/// The encoding that an XML declaration names.
+/// Returns the encoding that an XML declaration names.
 fn declared(bytes: &[u8]) -> Result<&'static Encoding> {
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARATION)]).into_owned();
     let Some((from, to)) = declaration(&start) else {
@@ -35,7 +35,7 @@ fn declared(bytes: &[u8]) -> Result<&'static Encoding> {
     })
 }
 
-/// Where the name of the encoding stands in an XML declaration.
+/// Returns the position of the encoding name in an XML declaration.
 fn declaration(text: &str) -> Option<(usize, usize)> {
     let end = text.trim_start().starts_with("<?xml").then(|| text.find("?>"))??;
     let key = text[..end].find("encoding")? + "encoding".len();
@@ -65,7 +65,7 @@ mod tests {
         let wide: Vec<u8> =
             [0xff, 0xfe].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect();
         assert_eq!(decoded(wide).unwrap_or_default(), expected);
-        // What is UTF-8 stays as it is, whatever it declares.
+        // Valid UTF-8 is kept, whatever encoding it declares.
         assert_eq!(decoded(text.as_bytes().to_vec()).unwrap_or_default(), text);
     }
 

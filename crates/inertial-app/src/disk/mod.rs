@@ -1,4 +1,4 @@
-//! The file system: inputs from files, and outputs that appear as a whole or not at all.
+//! File system: inputs from files, and outputs that are written atomically.
 
 mod encoding;
 mod output;
@@ -24,37 +24,37 @@ use crate::{Error, Inputs, Located as _, Result, bail, ensure};
 
 /// Inputs from files; `-` is standard input.
 ///
-/// It knows which files one call reads and writes, and refuses to replace an input. Copies share that knowledge; each call
-/// has its own `Disk`.
+/// Tracks the files that one call reads and writes, and refuses to replace an input. Clones share this record; each
+/// call has its own `Disk`.
 #[derive(Debug, Clone, Default)]
 pub struct Disk {
     places: Arc<Mutex<Places>>,
 }
 
 impl Disk {
-    /// Records that an input is read; refused where an output will replace it.
+    /// Records that an input is read; fails if an output will replace it.
     pub fn reads(&self, name: &str) -> Result<()> {
         self.with_places(|places| places.read(name))
     }
 
-    /// Records the outputs of a call before its work begins; refused where one is an input, two are one file, or one cannot be
-    /// written.
+    /// Records the outputs of a call before its work begins; fails if one of them is an input, two are the same file,
+    /// or one cannot be written.
     pub fn reserve<'p>(&self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
         let outputs: Vec<&Path> = outputs.into_iter().collect();
         self.record(outputs.iter().copied())?;
         outputs.into_iter().try_for_each(output::check)
     }
 
-    /// Records outputs that are written now.
+    /// Records outputs that are written immediately.
     fn record<'p>(&self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
         self.with_places(|places| places.reserve(outputs))
     }
 
-    /// Path of the joint file of a model that will be written; refused where that is a file with other content.
+    /// Returns the path of the joint file of a model that will be written; fails if a file with other content has that path.
     pub fn joint_file(&self, model: &Path) -> Result<PathBuf> {
         let path = joint_file(model);
         if model.is_dir() {
-            // That a folder is no file is told later.
+            // The error for a folder is reported later.
             return Ok(path);
         }
         let foreign = match path.metadata() {
@@ -71,7 +71,7 @@ impl Disk {
     }
 
     fn with_places<T>(&self, work: impl FnOnce(&mut Places) -> T) -> T {
-        // Every change is one step: a panic while it was held leaves a whole value.
+        // Every change is a single step, so a panic leaves a consistent value.
         work(&mut self.places.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -140,7 +140,7 @@ impl Inputs for Disk {
 }
 
 fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    // Asked before opening: a device or a pipe may give no end, or not even open.
+    // The kind is checked before opening, because a device or a pipe may be endless or block.
     let metadata = path.metadata()?;
     check_kind(&metadata)?;
     if metadata.len() > limit {
@@ -162,7 +162,7 @@ fn bounded(source: impl Read, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The file that a mesh's name stands for: beside the model, or in a package.
+/// Returns the file that a mesh name refers to: beside the model, or in a package.
 fn mesh_file(name: &str, model: &Path) -> Option<PathBuf> {
     let in_package = name.strip_prefix("package://").and_then(|rest| rest.split_once('/'));
     let candidates: Vec<PathBuf> = if let Some((package, rest)) = in_package {

@@ -1,4 +1,4 @@
-//! Outputs that appear as a whole or not at all.
+//! Outputs that are written atomically.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, Write};
@@ -10,25 +10,25 @@ use super::Disk;
 use super::stage::Staged;
 use crate::{Located, Result};
 
-/// Refuses a file that cannot be written. Nothing is left of the trial.
+/// Checks that a file can be written, without leaving anything behind.
 pub(super) fn check(path: &Path) -> Result<()> {
-    // Opening a device or a pipe may do something, or wait.
+    // Opening a device or a pipe may block or have side effects.
     if is_device(path) { Ok(()) } else { Staged::new(path).map(drop).at(path.display()) }
 }
 
-/// Whether a path is written to as it is, not replaced.
+/// Returns whether a path is written in place instead of replaced.
 fn is_device(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
-/// Several files that appear together: each waits, whole, in its folder until all of them can take their places.
+/// Several files that are replaced together: each is staged in its folder until all of them are complete.
 pub struct OutputFiles {
     disk: Disk,
     sinks: Vec<Sink>,
 }
 
 impl OutputFiles {
-    /// Creates an empty set of outputs of the call whose inputs `disk` reads.
+    /// Creates an empty set of outputs for the call that reads its inputs from `disk`.
     pub fn new(disk: &Disk) -> Self {
         Self { disk: disk.clone(), sinks: Vec::new() }
     }
@@ -44,7 +44,7 @@ impl OutputFiles {
         Ok(())
     }
 
-    /// Puts all files in their places, or none where one fails.
+    /// Moves all files to their paths, or none if one fails.
     pub fn finish(self) -> Result<()> {
         let (mut files, mut labels) = (Vec::new(), Vec::new());
         for Sink { out, label } in self.sinks {
@@ -60,29 +60,29 @@ impl OutputFiles {
         }
     }
 
-    /// Paths of the files.
+    /// Returns the paths of the files.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.sinks.iter().map(|sink| sink.label.as_str())
     }
 }
 
-/// A long result, written as it is made: it appears when it is whole, or not at all.
+/// Writer of a long result that appears only when it is complete.
 pub struct Sink {
     out: BufWriter<Stage>,
     label: String,
 }
 
-/// Where a result waits until it is whole.
+/// Staging area of a result that is not yet complete.
 enum Stage {
-    /// In the folder of the file that it will replace.
+    /// Temporary file in the folder of the file that it will replace.
     File(Staged),
-    /// In memory, or on disk where that is too much, until it is copied to a stream.
+    /// Memory, or a temporary file above a size limit, until the result is copied to a stream.
     Spool(SpooledTempFile),
-    /// Nowhere: a device or a pipe (`/dev/null`) is written to, never replaced.
+    /// Device or pipe (`/dev/null`), which is written directly and never replaced.
     Device(File),
 }
 
-/// A result for a stream waits in memory up to this size.
+/// Size (bytes) up to which a result for a stream is kept in memory.
 const SPOOL: usize = 64 << 20;
 
 impl Stage {
@@ -116,7 +116,7 @@ impl Write for Sink {
 }
 
 impl Sink {
-    /// Opens a sink for a file of the call whose inputs `disk` reads.
+    /// Opens a sink for a file, for the call that reads its inputs from `disk`.
     pub fn to_file(disk: &Disk, path: &Path) -> Result<Self> {
         disk.record([path])?;
         Self::open(path)
@@ -132,18 +132,18 @@ impl Sink {
         Ok(Self { out: BufWriter::new(stage), label })
     }
 
-    /// Opens a sink whose content goes to a stream in the end, by [`Sink::copy_to`].
+    /// Opens a sink whose content is finally copied to a stream with [`Sink::copy_to`].
     pub fn to_stream(label: &str) -> Self {
         let stage = Stage::Spool(SpooledTempFile::new(SPOOL));
         Self { out: BufWriter::new(stage), label: label.to_owned() }
     }
 
-    /// Puts the whole result in its place.
+    /// Moves the complete result to its path.
     pub fn finish(self) -> Result<()> {
         self.copy_to(&mut io::sink())
     }
 
-    /// The same, where what waits for a stream goes to `stream`; a reader that went away is no error.
+    /// Moves the complete result to its path, or copies it to `stream` if it was staged for one; a closed pipe is not an error.
     pub fn copy_to(self, stream: &mut dyn Write) -> Result<()> {
         let Self { out, label } = self;
         let stage = out.into_inner().map_err(io::IntoInnerError::into_error);

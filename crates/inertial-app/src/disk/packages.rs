@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folders above the model in which a package is looked for.
+/// Number of parent folders of the model in which a package is searched.
 const ABOVE: usize = 6;
-/// Description of a package, in its folder.
+/// Name of the package manifest.
 const MANIFEST: &str = "package.xml";
 
-/// Folders that may be those of a package, the most likely first: around the model, then where `ROS_PACKAGE_PATH` and
-/// `AMENT_PREFIX_PATH` say.
+/// Returns the folders that may contain a package, most likely first: those around the model, then those of
+/// `ROS_PACKAGE_PATH` and `AMENT_PREFIX_PATH`.
 pub(super) fn candidates(package: &str, model: &Path) -> Vec<PathBuf> {
     if package.is_empty() || package.contains(['/', '\\']) || package.starts_with('.') {
         return Vec::new();
@@ -32,12 +32,12 @@ pub(super) fn candidates(package: &str, model: &Path) -> Vec<PathBuf> {
     });
     let ros2 = listed("AMENT_PREFIX_PATH").into_iter().map(|prefix| prefix.join("share").join(package));
     let mut out: Vec<PathBuf> = around.chain(ros1).chain(ros2).filter(|folder| folder.is_dir()).collect();
-    // A folder with a manifest is a package; another of its name may be.
+    // Folders with a manifest are tried first.
     out.sort_by_key(|folder| !folder.join(MANIFEST).is_file());
     out
 }
 
-/// Packages one level below the folders of a workspace: `src/robots/arm_description`.
+/// Returns the packages one level below the folders of a workspace, such as `src/robots/arm_description`.
 fn inside(folder: &Path, package: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut out: Vec<PathBuf> =
@@ -47,7 +47,7 @@ fn inside(folder: &Path, package: &str) -> Vec<PathBuf> {
     out
 }
 
-/// Whether the manifest of a folder has this name: checkouts have other names than their packages.
+/// Returns whether the manifest in a folder has this name; the folder of a checkout may be named differently.
 fn is_named(folder: &Path, package: &str) -> bool {
     let manifest = super::read_file(&folder.join(MANIFEST), 1 << 20).and_then(super::decoded);
     manifest.is_ok_and(|text| text.contains(&format!("<name>{package}</name>")))

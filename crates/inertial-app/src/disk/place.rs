@@ -1,21 +1,21 @@
-//! Files that one call reads and writes, whatever names they are given by.
+//! Files that one call reads and writes, independent of the names used for them.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Located, Result};
 
-/// A regular file, or a name that is still free. Devices and pipes are written to, never replaced: they have no place.
+/// Regular file, or a free name. Devices and pipes are written, never replaced, so they have no place.
 #[derive(Debug)]
 struct Place {
-    /// Where it is, links resolved.
+    /// Path with links resolved.
     path: PathBuf,
-    /// What the file system knows an existing file by.
+    /// Identity of an existing file in the file system.
     id: Option<FileId>,
-    /// What the caller calls it.
+    /// Name given by the caller.
     label: String,
 }
 
-/// Device and number of a file: equal for hard links.
+/// Device and inode number of a file; equal for hard links.
 #[cfg(unix)]
 type FileId = (u64, u64);
 #[cfg(not(unix))]
@@ -51,7 +51,7 @@ fn id(_: &std::fs::Metadata) -> Option<FileId> {
     None
 }
 
-/// A name without a file, with the links of its folder resolved.
+/// Returns the path of a name without a file, with the links of its folder resolved.
 fn free_name(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.canonicalize(), path.file_name()) {
@@ -70,7 +70,7 @@ pub struct Places {
 impl Places {
     /// Records an input.
     pub fn read(&mut self, name: &str) -> Result<()> {
-        // Standard input may be a file: `inertial check - --fix --out robot.urdf < robot.urdf`.
+        // Standard input may be redirected from a file: `inertial check - --fix --out robot.urdf < robot.urdf`.
         let path = if name == "-" { "/dev/stdin" } else { name };
         let Some(place) = Place::of(Path::new(path)) else { return Ok(()) };
         if let Some(output) = self.outputs.iter().find(|output| output.is(&place)) {
@@ -100,7 +100,7 @@ impl Places {
     }
 }
 
-/// Refuses to replace an input.
+/// Returns the error for an output that would replace an input.
 fn is_input(output: &str, input: &str) -> Error {
     let also = if input == output { String::new() } else { format!(" ({input})") };
     Error::Input(format!(

@@ -1,8 +1,8 @@
-//! Files that wait in the folder of their target until they are whole.
+//! Files that are staged in the folder of their target until they are complete.
 //!
-//! On Linux the waiting file has no name (`O_TMPFILE`): however the process ends, nothing is left. Where the file system has no
-//! such files the waiting one is hidden and locked while its process lives. The next run in the folder removes those that
-//! nobody holds.
+//! On Linux the staged file has no name (`O_TMPFILE`), so nothing is left behind however the process ends. If the
+//! file system does not support such files, the staged file is hidden and locked while its process lives. The next
+//! run in the folder removes those that are not locked.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, Permissions};
@@ -14,23 +14,23 @@ use tempfile::{Builder, NamedTempFile, TempPath};
 
 use crate::{Located, Result, ensure};
 
-/// Name of a waiting file: prefix, random letters, suffix.
+/// Name of a staged file: prefix, random letters, suffix.
 const PREFIX: &str = ".inertial-";
 const LETTERS: usize = 12;
 const SUFFIX: &str = ".part";
 
-/// How often a name is tried that another process removes at the same time.
+/// Number of attempts with a name that another process removes at the same time.
 const TRIALS: usize = 8;
 
-/// Number of calls that give waiting files names and places right now.
+/// Number of calls that are currently naming and moving staged files.
 static PLACING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether whole outputs have hidden names right now, for some microseconds: a process that ends then leaves them behind.
+/// Returns whether complete outputs currently have hidden names. This lasts some microseconds; a process that ends then leaves them behind.
 pub fn is_placing() -> bool {
     PLACING.load(Ordering::SeqCst) > 0
 }
 
-/// The time in which outputs have hidden names.
+/// Guard for the period in which outputs have hidden names.
 struct Placing;
 
 impl Placing {
@@ -46,7 +46,7 @@ impl Drop for Placing {
     }
 }
 
-/// A file that will be at its target when it is whole.
+/// File that is moved to its target when it is complete.
 pub struct Staged {
     file: Waiting,
     folder: PathBuf,
@@ -60,10 +60,10 @@ enum Waiting {
 }
 
 impl Staged {
-    /// Creates an empty file that waits in the folder of `path`.
+    /// Creates an empty file staged in the folder of `path`.
     pub fn new(path: &Path) -> Result<Self> {
         ensure!(!path.is_dir(), "is a folder: give the name of a file");
-        // Through a link the file behind it is replaced, not the link.
+        // If the path is a link, the linked file is replaced, not the link.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let folder = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -78,7 +78,7 @@ impl Staged {
         Ok(Self { file, folder, target })
     }
 
-    /// Puts the file in its place, in one step.
+    /// Moves the file to its target atomically.
     pub fn put_in_place(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         #[cfg(target_os = "linux")]
@@ -87,17 +87,17 @@ impl Staged {
         {
             return Ok(());
         }
-        // Only a file with a name can replace another.
+        // A file needs a name to replace another.
         let _placing = Placing::begin();
         self.with_name()?.replace()
     }
 
-    /// Puts several files in their places: all of them, or none where one fails, whose number stands beside the error.
+    /// Moves several files to their targets: all of them, or none if one fails. The error contains the index of that file.
     pub fn put_all_in_place(mut files: Vec<Self>) -> Result<(), (usize, io::Error)> {
         if files.len() == 1 {
             return files.remove(0).put_in_place().map_err(|error| (0, error));
         }
-        // What takes long or needs room comes first; renaming needs neither.
+        // Steps that are slow or need disk space come first; renaming is neither.
         for (k, file) in files.iter().enumerate() {
             file.file.as_file().sync_all().map_err(|error| (k, error))?;
         }
@@ -116,7 +116,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives the waiting file a name.
+    /// Gives the staged file a name.
     fn with_name(self) -> io::Result<Named> {
         let (file, path) = match self.file {
             #[cfg(target_os = "linux")]
@@ -130,10 +130,10 @@ impl Staged {
     }
 }
 
-/// A whole file under a hidden name.
+/// Complete file under a hidden name.
 struct Named {
     path: TempPath,
-    /// Open, so that no other process takes it for an abandoned one.
+    /// Open file, whose lock shows other processes that the file is not abandoned.
     _locked: File,
     folder: PathBuf,
     target: PathBuf,
@@ -145,10 +145,10 @@ impl Named {
     }
 }
 
-/// What was at a target before, kept under a hidden name until all files of a call are in place.
+/// Previous content of a target, kept under a hidden name until all files of a call are in place.
 struct Earlier {
     target: PathBuf,
-    /// None where there was no file, or where the file system has no second names.
+    /// Hidden name; `None` if there was no file, or if the file system has no hard links.
     kept: Option<TempPath>,
     existed: bool,
 }
@@ -161,7 +161,7 @@ impl Earlier {
         Self { kept: kept.ok().map(NamedTempFile::into_temp_path), existed, target }
     }
 
-    /// Takes a replacement back, as far as the system allows.
+    /// Undoes a replacement, as far as the system allows.
     fn restore(self) {
         match self.kept {
             Some(kept) => drop(kept.persist(&self.target)),
@@ -194,7 +194,7 @@ impl Waiting {
         let mut trial = 0;
         loop {
             let file = builder().tempfile_in(folder)?;
-            // Some network file systems have no locks; files of other processes are then left alone.
+            // Some network file systems have no locks; files of other processes are then not removed.
             let _ = file.as_file().lock();
             trial += 1;
             if file.path().exists() || trial == TRIALS {
@@ -218,13 +218,13 @@ fn builder() -> Builder<'static, 'static> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // A new file gets what the user's mask leaves.
+        // The permissions of a new file are limited by the umask of the user.
         builder.permissions(Permissions::from_mode(0o666));
     }
     builder
 }
 
-/// A file without a name; none where the system or the file system has none, or cannot name it later.
+/// Opens a file without a name; `None` if the system or the file system does not support it, or cannot name it later.
 #[cfg(target_os = "linux")]
 fn unnamed(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -235,21 +235,21 @@ fn unnamed(folder: &Path) -> Option<File> {
     descriptor(&file).exists().then_some(file)
 }
 
-/// Path of an open file that has no name.
+/// Returns the path of an open file that has no name.
 #[cfg(target_os = "linux")]
 fn descriptor(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Names an open file; refused where the name is taken.
+/// Names an open file; fails if the name is taken.
 #[cfg(target_os = "linux")]
 fn link(file: &File, name: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
     Ok(linkat(CWD, descriptor(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// Gives a file the owner and the mode of the one that it will replace; the owner where the system allows it.
+/// Sets the mode of the file that will be replaced, and its owner if the system allows it.
 #[cfg(unix)]
 fn take_over(file: &File, existing: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
@@ -257,7 +257,7 @@ fn take_over(file: &File, existing: &Metadata) -> io::Result<()> {
     if (own.uid(), own.gid()) != (existing.uid(), existing.gid())
         && fchown(file, Some(existing.uid()), Some(existing.gid())).is_err()
     {
-        // The group alone may be allowed.
+        // Setting the group alone may be allowed.
         let _ = fchown(file, None, Some(existing.gid()));
     }
     file.set_permissions(Permissions::from_mode(existing.permissions().mode() & 0o777))
@@ -268,12 +268,12 @@ fn take_over(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes waiting files of processes that ended without removing them. What cannot be looked at is left.
+/// Removes staged files of processes that ended without removing them. Files that cannot be opened are kept.
 fn remove_abandoned(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let waiting = entries.filter(|entry| is_waiting(&entry.file_name()));
     for entry in waiting.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
-        // Whoever still writes it holds the lock.
+        // A process that still writes the file holds the lock.
         if let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
@@ -282,7 +282,7 @@ fn remove_abandoned(folder: &Path) {
     }
 }
 
-/// Whether a name is one that a waiting file has.
+/// Returns whether a name is that of a staged file.
 fn is_waiting(name: &OsStr) -> bool {
     let letters = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
     letters

@@ -1,35 +1,35 @@
-//! A load in the words of robot controllers.
+//! Loads in the formats of robot controllers.
 
 use inertial::nalgebra::{Matrix3, SymmetricEigen, Vector3};
 use inertial::spatial::Inertia;
 
 use super::robot::Part;
 
-/// A number with up to 15 digits, without what the shift to the centre of mass has rounded.
+/// Formats a number with up to 15 digits, which removes the rounding error of the shift to the centre of mass.
 pub(super) fn number(x: f64) -> String {
     let rounded: f64 = format!("{x:.14e}").parse().unwrap_or(x);
     // Adding zero turns −0 into 0.
     format!("{:?}", rounded + 0.0)
 }
 
-/// Numbers with commas between them.
+/// Formats numbers, separated by commas.
 pub(super) fn numbers(x: impl IntoIterator<Item = f64>) -> String {
     x.into_iter().map(number).collect::<Vec<_>>().join(", ")
 }
 
-/// Mass, centre of mass and tensor about it, without entries that the shift to the centre of mass has rounded from zero.
+/// Returns mass, centre of mass and the tensor about it. Entries that are rounding errors of the shift to the centre of mass become zero.
 pub(super) fn central(inertia: &Inertia<f64>) -> (f64, Vector3<f64>, Matrix3<f64>) {
     let rounding = 4.0 * f64::EPSILON * inertia.rotational.amax();
     let tensor = inertia.about_com().map(|x| if x.abs() <= rounding { 0.0 } else { x });
     (inertia.mass, inertia.com().unwrap_or_default(), tensor)
 }
 
-/// Diagonal entries, then xy, xz and yz.
+/// Returns the diagonal entries, then xy, xz and yz.
 pub(super) fn diagonal_first(tensor: &Matrix3<f64>) -> [f64; 6] {
     [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].map(|at| tensor[at])
 }
 
-/// Statements of `URScript`.
+/// Returns statements in `URScript`.
 pub(super) fn universal_robots(part: &Part) -> String {
     let (mass, com, tensor) = central(&part.inertia);
     let (mass, com, tensor) = (number(mass), numbers(com.iter().copied()), numbers(diagonal_first(&tensor)));
@@ -41,7 +41,7 @@ pub(super) fn universal_robots(part: &Part) -> String {
     )
 }
 
-/// A call of libfranka.
+/// Returns a call of libfranka.
 pub(super) fn franka(part: &Part) -> String {
     let (mass, com, tensor) = central(&part.inertia);
     format!(
@@ -54,7 +54,7 @@ pub(super) fn franka(part: &Part) -> String {
     )
 }
 
-/// A file for the end effector of Franka's Desk, at the flange.
+/// Returns a file for the end effector in Franka Desk, at the flange.
 pub(super) fn franka_desk(part: &Part) -> String {
     let (mass, com, tensor) = central(&part.inertia);
     let identity = inertial::nalgebra::Matrix4::<f64>::identity();
@@ -67,7 +67,7 @@ pub(super) fn franka_desk(part: &Part) -> String {
     )
 }
 
-/// Load data of KUKA: lengths in mm, angles in degrees, moments about the principal axes.
+/// Returns the load data for KUKA: lengths in mm, angles in degrees, moments about the principal axes.
 pub(super) fn kuka(part: &Part) -> String {
     let (mass, com, tensor) = central(&part.inertia);
     let (moments, angles) = principal(&tensor);
@@ -82,8 +82,8 @@ pub(super) fn kuka(part: &Part) -> String {
     )
 }
 
-/// Principal moments, and the angles A (about z), B (about the new y) and C (about the new x) of their axes. Of the axes'
-/// orders and signs those nearest the frame's axes are taken.
+/// Returns the principal moments, and the angles A (about z), B (about the new y) and C (about the new x) of their
+/// axes. The order and signs of the axes are chosen nearest to the axes of the frame.
 fn principal(tensor: &Matrix3<f64>) -> (Vector3<f64>, [f64; 3]) {
     let eigen = SymmetricEigen::new(*tensor);
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
@@ -96,7 +96,7 @@ fn principal(tensor: &Matrix3<f64>) -> (Vector3<f64>, [f64; 3]) {
             }
         }
         if axes.determinant() < 0.0 {
-            // Turn the axis that this moves least.
+            // Flip the axis for which this is the smallest rotation.
             let least = (0..3).min_by(|&i, &j| axes[(i, i)].total_cmp(&axes[(j, j)])).unwrap_or(0);
             axes.column_mut(least).neg_mut();
         }
@@ -116,7 +116,7 @@ fn principal(tensor: &Matrix3<f64>) -> (Vector3<f64>, [f64; 3]) {
     (moments.diagonal(), [a, b, c])
 }
 
-/// Gravity compensation of force/torque sensors in controllers of `ros2_control`.
+/// Returns the gravity compensation of force/torque sensors for controllers of `ros2_control`.
 pub(super) fn ros2_control(part: &Part, gravity: &Vector3<f64>) -> String {
     let (mass, com, _) = central(&part.inertia);
     let (frame, com) = (yaml(&part.name), numbers(com.iter().copied()));
@@ -136,12 +136,12 @@ pub(super) fn ros2_control(part: &Part, gravity: &Vector3<f64>) -> String {
     )
 }
 
-/// A string of YAML or JSON.
+/// Returns a quoted string of YAML or JSON.
 fn yaml(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A name for a comment in one line.
+/// Returns a name that is safe in a one-line comment.
 fn word(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).collect()
 }
@@ -150,7 +150,7 @@ fn word(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Rotation by A about z, B about the new y, C about the new x.
+    /// Returns the rotation by A about z, B about the new y, C about the new x.
     fn turned([a, b, c]: [f64; 3]) -> Matrix3<f64> {
         inertial::spatial::rotation_from_rpy(c, b, a)
     }

@@ -1,4 +1,4 @@
-//! Values for controllers and simulators: C code of the dynamics, loads, inertias of links.
+//! Export of values for controllers and simulators: C code of the dynamics, loads, inertias of links.
 
 mod c;
 mod loads;
@@ -19,24 +19,24 @@ use robot::{Part, Robot, Values, load};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// What the values are written for.
+    /// Format to export to.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Target>")]
     pub to: Target,
-    /// Name of a result of identify whose values count instead of those of the model.
+    /// Name of a result of `identify` whose values replace those of the model.
     pub values: Option<String>,
     /// Link whose inertia is the load of a controller; by default the only one of a result.
     pub link: Option<String>,
-    /// Name of the files of C code and of what they define; by default that of the robot.
+    /// Base name of the C files and prefix of their identifiers; by default the name of the robot.
     pub name: Option<String>,
-    /// Inertias that the forces of C code are computed from.
+    /// Inertias from which the C code computes forces.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Inertias>")]
     pub inertias: Inertias,
 }
 
 impl Options {
-    /// The same options, with C code named after the path of its source.
+    /// Returns the same options with the C code named after the path of its source.
     pub fn named_after(self, out: &Path) -> Result<Self> {
         if self.to != Target::C {
             return Ok(self);
@@ -54,7 +54,7 @@ impl Options {
     }
 }
 
-/// Whether a name can stand in C code.
+/// Returns whether a name is a valid C identifier.
 fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -62,27 +62,27 @@ fn is_identifier(name: &str) -> bool {
 
 const SCHEMA: &str = "inertial/export/1";
 
-/// Texts for a controller, a simulator or a program.
+/// Exported texts for a controller, a simulator or a program.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Schema of the object.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// What they are for.
+    /// Format of the texts.
     pub to: &'static str,
-    /// The texts, each with the name of a file.
+    /// Texts, each with the name of a file.
     pub files: Vec<File>,
-    /// Operations of the functions of C code.
+    /// Operation counts of the functions of C code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<Operations>,
-    /// What is left out.
+    /// Warnings about values that are not exported.
     pub warnings: Vec<String>,
 }
 
-/// Operations of a function.
+/// Operation counts of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Operations {
-    /// Its name without the prefix.
+    /// Name of the function without the prefix.
     pub function: &'static str,
     /// Products and quotients.
     pub products: usize,
@@ -92,17 +92,17 @@ pub struct Operations {
     pub functions: usize,
 }
 
-/// A text with the name of a file.
+/// Text with the name of a file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct File {
     /// Name of the file.
     pub name: String,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
 }
 
 impl Outcome {
-    /// Paths of the texts: the one that is given, or several beside it.
+    /// Returns the paths of the texts: the given one, or several beside it.
     pub fn places(&self, out: &Path) -> Vec<(PathBuf, &str)> {
         match &self.files[..] {
             [one] => vec![(out.to_owned(), one.text.as_str())],
@@ -113,12 +113,12 @@ impl Outcome {
     }
 }
 
-/// Whether an input of an export is a result of identify, which holds values and no model.
+/// Returns whether an input of an export is a result of `identify`, which contains values and no model.
 pub fn is_result(input: &str, inputs: &dyn Inputs) -> bool {
     robot::names_result(input, inputs)
 }
 
-/// Writes the texts; without a model, the values of a result are all there is.
+/// Writes the texts; without a model, only the values of a result are exported.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     if let Some(name) = &options.name {
         ensure_option!(
@@ -128,7 +128,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         );
     }
     let values = options.values.as_ref().map(|name| Values::read(name, context)).transpose()?;
-    // What a link carries is a load by itself.
+    // A payload on a link is exported as a load by itself.
     let alone =
         values.as_ref().is_some_and(|v| options.to.is_load() && model.is_none_or(|m| v.is_payload_of(m)));
     let model = model.filter(|_| !alone);

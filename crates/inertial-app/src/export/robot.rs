@@ -1,4 +1,4 @@
-//! A robot with the values that are exported: those of its file, or of a result.
+//! Robot with the values to export: those of its file, or of a result.
 
 use inertial::estimation::JointEstimate;
 use inertial::mechanism::{BodyKind, Mechanism, write};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::logs::TEXT_LIMIT;
 use crate::{Context, Error, Inputs, Located, Model, Result, bail, ensure};
 
-/// Schema of results that hold values.
+/// Schema of results that contain values.
 const SCHEMA: &str = "inertial/identification/1";
 
 /// Values of a result of `identify`.
@@ -47,15 +47,15 @@ impl BodyValues {
     }
 }
 
-/// Whether a text is a result of `identify`.
+/// Returns whether a text is a result of `identify`.
 fn is_result(text: &str) -> bool {
     text.trim_start().starts_with('{') && text.contains(SCHEMA)
 }
 
-/// Whether an input is a result of `identify`, not a model.
+/// Returns whether an input is a result of `identify`, not a model.
 pub(super) fn names_result(input: &str, inputs: &dyn Inputs) -> bool {
     let has_text = input != "-" && !input.starts_with("builtin:");
-    // Scenes of USD are no text.
+    // USD scenes may be binary.
     has_text && inputs.text(input, TEXT_LIMIT).is_ok_and(|text| is_result(&text))
 }
 
@@ -76,18 +76,18 @@ impl Values {
         Ok(values)
     }
 
-    /// Whether its one body is none of the model's: what a link carries.
+    /// Returns whether the only body is not a body of the model, hence a payload on a link.
     pub(super) fn is_payload_of(&self, model: &Model) -> bool {
         matches!(&self.bodies[..], [one] if !model.mechanism.bodies().iter().any(|b| b.name == one.name))
     }
 
-    /// Bodies with their inertias, in their frames.
+    /// Returns the bodies with their inertias, in their frames.
     pub(super) fn parts(&self) -> Vec<Part> {
         self.bodies.iter().map(|b| Part { name: b.name.clone(), inertia: b.inertia() }).collect()
     }
 }
 
-/// What no exported form has a place for, in words.
+/// Describes the values that no export format supports.
 fn left_out(joints: &[JointEstimate]) -> Vec<String> {
     let left = |j: &&JointEstimate| !j.turns_with.is_empty() || !j.terms.is_empty();
     let names: Vec<&str> = joints.iter().filter(left).map(|j| j.name.as_str()).collect();
@@ -97,7 +97,7 @@ fn left_out(joints: &[JointEstimate]) -> Vec<String> {
     vec![format!("terms of a joint model and coupled drives are left out: {}", names.join(", "))]
 }
 
-/// A link or body with its inertia, in its own frame.
+/// Link or body with its inertia, in its own frame.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub name: String,
@@ -117,23 +117,23 @@ pub(super) struct Friction {
     pub offset: f64,
 }
 
-/// A robot with the values to export.
+/// Robot with the values to export.
 #[derive(Debug, Clone)]
 pub(super) struct Robot {
-    /// The mechanism with these values.
+    /// Mechanism with these values.
     pub mechanism: Mechanism,
-    /// Inertia of the drive of each velocity coordinate.
+    /// Drive inertia of each velocity coordinate.
     pub armature: Vec<f64>,
     /// Friction of each velocity coordinate.
     pub friction: Vec<Friction>,
     /// Links with inertias that make up the bodies.
     pub links: Vec<Part>,
-    /// What is left out.
+    /// Warnings about values that are not exported.
     pub warnings: Vec<String>,
 }
 
 impl Robot {
-    /// Takes the values of the model's file.
+    /// Uses the values of the model file.
     pub(super) fn of_model(model: &Model) -> Self {
         let mechanism = model.mechanism.clone();
         let mut friction = vec![Friction::default(); mechanism.nv()];
@@ -151,7 +151,7 @@ impl Robot {
         Self { mechanism, armature, friction, links, warnings: Vec::new() }
     }
 
-    /// Takes the values of the model's file, and of the joint file beside it.
+    /// Uses the values of the model file and of the joint file beside it.
     pub(super) fn of_model_and_joints(model: &Model, context: &Context<'_>) -> Result<Self> {
         let joints = model.joint_values(context)?;
         let mut out = Self::of_model(model);
@@ -165,8 +165,8 @@ impl Robot {
         Ok(out)
     }
 
-    /// Sets friction and rotor inertias of joints; the rotors that are bodies get theirs among the `parameters`. The error is the name
-    /// of a joint that the mechanism does not have.
+    /// Sets friction and rotor inertias of joints; those of rotors that are bodies are set in `parameters`. The error
+    /// is the name of a joint that the mechanism does not have.
     fn set_joints(&mut self, joints: &[JointEstimate], parameters: &mut [f64]) -> Result<(), String> {
         let own = &self.mechanism;
         let names = own.velocity_names();
@@ -183,7 +183,7 @@ impl Robot {
             };
             self.armature[v] = 0.0;
             let Some(total) = joint.rotor_inertia else { continue };
-            // Rotors that are bodies of the model take it in proportion to what they have there.
+            // The total is distributed over rotors that are bodies in proportion to their inertia in the model.
             let rotors: Vec<_> = own
                 .parameter_blocks()
                 .iter()
@@ -206,7 +206,7 @@ impl Robot {
         Ok(())
     }
 
-    /// Sets the inertias of bodies, and those of the links that make them up.
+    /// Sets the inertias of bodies, and those of their links.
     fn set_parameters(&mut self, model: &Model, parameters: &[f64]) -> Result<()> {
         let own = &model.mechanism;
         self.mechanism = own.clone().with_parameters(parameters)?;
@@ -215,7 +215,7 @@ impl Robot {
         Ok(())
     }
 
-    /// Takes the values of a result instead of those of the model's file.
+    /// Uses the values of a result instead of those of the model file.
     pub(super) fn of_result(model: &Model, name: &str, values: &Values) -> Result<Self> {
         let own = &model.mechanism;
         let has_ten = |kind: BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
@@ -234,7 +234,7 @@ impl Robot {
                 continue;
             }
             let Some(found) = values.bodies.iter().find(|b| b.name == body.name) else {
-                // identify holds joints that its logs do not have.
+                // `identify` locks joints that the logs do not contain.
                 let reason = format!(
                     "{name}: has no body {} of {}: it is the result of another model, or of a log without the joint {}",
                     body.name,
@@ -257,7 +257,7 @@ impl Robot {
     }
 }
 
-/// The part that a controller shall know as its load.
+/// Returns the part that is exported as the load of a controller.
 pub(super) fn load<'p>(parts: &'p [Part], link: Option<&str>) -> Result<&'p Part> {
     let names: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
     match (link, parts) {

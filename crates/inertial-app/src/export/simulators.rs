@@ -1,4 +1,4 @@
-//! Inertias of links for simulators and libraries of dynamics.
+//! Link inertias for simulators and dynamics libraries.
 
 use std::fmt::Write as _;
 
@@ -7,22 +7,22 @@ use inertial::nalgebra::Matrix3;
 use super::loads::{central, diagonal_first, number, numbers};
 use super::robot::Part;
 
-/// Numbers with blanks between them.
+/// Formats numbers, separated by blanks.
 fn blanks(x: impl IntoIterator<Item = f64>) -> String {
     x.into_iter().map(number).collect::<Vec<_>>().join(" ")
 }
 
-/// A string of Python; JSON's are the same.
+/// Returns a quoted string of Python, which has the same syntax as in JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A name inside a comment of XML.
+/// Returns a name that is safe inside an XML comment.
 fn remark(text: &str) -> String {
     text.replace("--", "- -")
 }
 
-/// Elements `<inertial>` of MJCF.
+/// Returns `<inertial>` elements of MJCF.
 pub(super) fn mujoco(parts: &[Part]) -> String {
     let mut out = String::new();
     for part in parts {
@@ -39,7 +39,7 @@ pub(super) fn mujoco(parts: &[Part]) -> String {
     out
 }
 
-/// Elements `<inertial>` of SDF.
+/// Returns `<inertial>` elements of SDF.
 pub(super) fn gazebo(parts: &[Part]) -> String {
     let mut out = String::new();
     for part in parts {
@@ -66,13 +66,13 @@ pub(super) fn gazebo(parts: &[Part]) -> String {
     out
 }
 
-/// Rows of a tensor in Python.
+/// Formats the rows of a tensor in Python.
 fn rows(tensor: &Matrix3<f64>) -> String {
     let rows = (0..3).map(|i| format!("[{}]", numbers(tensor.row(i).iter().copied())));
     format!("[{}]", rows.collect::<Vec<_>>().join(", "))
 }
 
-/// A table of links in Python: mass, centre of mass, tensor about it.
+/// Returns a Python table of links: mass, centre of mass, tensor about it.
 fn table(parts: &[Part]) -> String {
     let mut out = String::from(
         "# Links: mass (kg), centre of mass (m), inertia about it (kg m2), in the frame of the link.\nLINKS = {\n",
@@ -91,7 +91,7 @@ fn table(parts: &[Part]) -> String {
     out + "}\n"
 }
 
-/// A Python function that sets the inertias of a Pinocchio model.
+/// Returns a Python function that sets the inertias of a Pinocchio model.
 pub(super) fn pinocchio(parts: &[Part]) -> String {
     format!(
         "\"\"\"Inertias for Pinocchio: set_inertias(model) replaces those of a model of the same robot.\"\"\"\n\n\
@@ -107,7 +107,7 @@ pub(super) fn pinocchio(parts: &[Part]) -> String {
     )
 }
 
-/// A Python function that sets the inertias of a Drake plant.
+/// Returns a Python function that sets the inertias of a Drake plant.
 pub(super) fn drake(parts: &[Part]) -> String {
     format!(
         "\"\"\"Inertias for Drake: set_inertias(plant, context) replaces those of a plant with the same robot.\"\"\"\n\n\

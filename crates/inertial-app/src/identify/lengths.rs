@@ -1,4 +1,4 @@
-//! Mechanisms with other lengths, for a diagnosis.
+//! Mechanisms with modified link lengths, for the diagnosis.
 
 use inertial::estimation::OtherLength;
 use inertial::mechanism::JointType;
@@ -7,10 +7,10 @@ use crate::Model;
 
 /// Change of a length (m).
 const STEP: f64 = 1e-3;
-/// Shorter offsets between joints are not tried.
+/// Smallest offset between joints (m) that is modified.
 const SHORTEST: f64 = 0.02;
 
-/// Mechanisms with one distance between joints changed each.
+/// Returns mechanisms in which one distance between joints is modified.
 pub(super) fn others(model: &Model) -> Vec<OtherLength> {
     let mut out = Vec::new();
     for (k, joint) in model.builder.joints.iter().enumerate() {

@@ -34,19 +34,19 @@ pub struct Options {
     pub logs: Vec<String>,
     /// Logs to validate with.
     pub validate: Vec<String>,
-    /// Last fraction of each log that validates instead.
+    /// Fraction at the end of each log that is held out for validation.
     pub holdout: Option<f64>,
-    /// What the unknowns are.
+    /// Unknowns.
     pub unknowns: Unknowns,
-    /// How they are estimated.
+    /// Estimation options.
     pub estimate: Estimate,
-    /// How logs are prepared.
+    /// Preparation of the logs.
     pub log: LogOptions,
     /// Whether the model with the identified values is written.
     pub write: bool,
-    /// Whether it is written even if it predicts worse than the model that was given.
+    /// Whether the model is written even if it predicts worse than the given one.
     pub force: bool,
-    /// Whether the outcome has curves to draw; the logs are passed once more.
+    /// Whether the outcome contains curves for plots; the logs are then read once more.
     pub draw: bool,
 }
 
@@ -58,14 +58,14 @@ impl Options {
         self.estimate.check()
     }
 
-    /// Names of all inputs beside the model.
+    /// Returns the names of all inputs except the model.
     pub fn files(&self) -> Vec<String> {
         let logs = self.logs.iter().chain(&self.validate).cloned();
         logs.chain(self.log.files()).chain(self.unknowns.files()).chain(self.estimate.files()).collect()
     }
 }
 
-/// Checks the fraction of logs that validates.
+/// Checks the fraction of the logs that is held out for validation.
 pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result<()> {
     let between = |x: f64| x > 0.0 && x < 1.0;
     ensure_option!(holdout.is_none_or(between), "holdout", "expected a fraction between 0 and 1");
@@ -77,42 +77,42 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
     Ok(())
 }
 
-/// Times that a lag of the torques is corrected: a large one is found in steps.
+/// Largest number of corrections of a torque lag; a large lag is found in several steps.
 const MOST_CORRECTIONS: usize = 3;
 
-/// Samples of all logs that a diagnosis looks at.
+/// Number of samples of all logs that are used for the diagnosis.
 const EXCERPT: usize = 1500;
 
-/// Parameters of a robot, with what judges them.
+/// Identified parameters of a robot, with validation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
-    /// The estimate.
+    /// Result of the estimation.
     #[serde(flatten)]
     pub result: Identification,
-    /// What the logs say of the unknowns.
+    /// Summary of the logs: their normal equations for the unknowns.
     #[serde(skip)]
     pub summary: Summary,
-    /// Text of the model with the identified values, where it was asked for and predicts no worse than the given one.
+    /// Text of the model with the identified values, if requested and not worse than the given model.
     #[serde(skip)]
     pub model: Option<String>,
-    /// Text of the [joint file](crate::model::joint_file) of that model, where its format has no place for all terms of the joints.
+    /// Text of the [joint file](crate::model::joint_file) of that model, if the model format cannot represent all joint terms.
     #[serde(skip)]
     pub joint_file: Option<String>,
-    /// What to draw, where it was asked for.
+    /// Data for plots, if requested.
     #[serde(skip)]
     pub drawing: Option<Drawing>,
 }
 
-/// What a page of an identification shows beside the result.
+/// Data for the page of an identification besides the result.
 #[derive(Debug)]
 pub struct Drawing {
     /// Measured and predicted forces.
     pub curves: Curves,
-    /// Values of the base parameters according to the model, where it has any.
+    /// Values of the base parameters according to the model, if it has any.
     pub prior: Vec<Option<f64>>,
-    /// What any experiment can reveal.
+    /// Identifiability analysis.
     pub analysis: Analysis,
-    /// How each log was filtered, and what was repaired.
+    /// Filter settings and repairs of each log.
     pub logs: Vec<String>,
 }
 
@@ -140,7 +140,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         };
         let Some(found) = found else { break };
         let lag = corrected.map_or(0.0, |c| c.0) + found.value;
-        // What was said of the logs holds for further passes too.
+        // Notes about the logs were already emitted in the first pass.
         let silent = Quiet { progress: context.progress };
         let again = Options { log: LogOptions { lag: Some(lag), ..options.log.clone() }, ..options.clone() };
         let (other, better) = estimate(&again, &Context { progress: &silent, ..*context })?;
@@ -158,22 +158,22 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     finish(model, options, &equations, data, result, context)
 }
 
-/// Lag of the torques that is certain, where the logs can be passed again.
+/// Returns a significant lag of the torques if the logs can be read again.
 fn correctable_lag<'r>(options: &Options, result: &'r Identification) -> Option<&'r Deviation> {
     let again = options.log.lag.is_none() && !options.logs.iter().chain(&options.validate).any(|l| l == "-");
-    // Viscous friction that is not among the unknowns looks like a lag.
+    // Unmodelled viscous friction resembles a lag.
     let friction = options.unknowns.friction == Friction::Auto || options.unknowns.friction.is_viscous();
     result.certain_lag().filter(|_| again && friction)
 }
 
-/// What the logs say of the unknowns, without estimating them.
+/// Summarizes the logs without estimating the unknowns.
 pub fn summarize(model: &Model, options: &Options, context: &Context<'_>) -> Result<Summary> {
     options.check()?;
     let equations = options.unknowns.equations(model, context)?;
     Ok(Data::read(options, &options.log, &equations, context)?.fit)
 }
 
-/// The outcome of an estimate: with the written model and the curves where they were asked for.
+/// Completes the outcome of an estimate with the written model and the curves, if requested.
 pub(crate) fn finish(
     model: &Model,
     options: &Options,
@@ -182,7 +182,7 @@ pub(crate) fn finish(
     result: Identification,
     context: &Context<'_>,
 ) -> Result<Outcome> {
-    // What is of no use is not written.
+    // An unusable result is not written.
     let unusable = result.verdict == Some(Verdict::DoNotUse) && !options.force;
     let written = if options.write && unusable {
         context.note(&Note::NotUsable);
@@ -199,7 +199,7 @@ pub(crate) fn finish(
     Ok(Outcome { result, summary: data.fit, model: written, joint_file: joint_file.flatten(), drawing })
 }
 
-/// What was read: summaries to fit and to validate with, and the logs themselves where they are to be passed again.
+/// Summaries for fit and validation, and the logs themselves if they are read again.
 pub(crate) struct Data {
     pub fit: Summary,
     pub validation: Option<Summary>,
@@ -207,7 +207,7 @@ pub(crate) struct Data {
     logs: Vec<Passed>,
 }
 
-/// A log that is passed again, with its parts to fit and to validate with.
+/// Log that is read again, with its parts for fit and validation.
 struct Passed {
     recording: Recording,
     fit: Range<usize>,
@@ -215,7 +215,7 @@ struct Passed {
 }
 
 impl Data {
-    /// Reads the logs to fit and those to validate with. Summaries must have been made with the options that were `given`.
+    /// Reads the logs for fit and validation. Summaries must have been made with the `given` options.
     pub fn read(
         options: &Options,
         given: &LogOptions,
@@ -273,7 +273,7 @@ impl Data {
         Ok(Self { fit, validation: (kept.samples > 0).then_some(kept), excerpt, logs })
     }
 
-    /// Estimates; robustly by passing the logs again.
+    /// Estimates the unknowns; the robust estimator reads the logs again.
     fn estimate(
         &mut self,
         equations: &Equations<'_>,
@@ -300,7 +300,7 @@ impl Data {
         Ok(identify_robust(equations, fit, validation.as_ref(), options, pass)?)
     }
 
-    /// Passes the logs once more and collects what to draw.
+    /// Reads the logs once more and collects the data for plots.
     fn draw(
         &mut self,
         model: &Model,

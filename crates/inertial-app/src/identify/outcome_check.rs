@@ -1,4 +1,4 @@
-//! Check of a written model against the one that was given.
+//! Comparison of a written model with the given one.
 
 use inertial::estimation::{Equations, JointEstimate, Summary, validate};
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
@@ -7,14 +7,15 @@ use super::Data;
 use super::written::Written;
 use crate::{Context, Model, Note, Result};
 
-/// A written model may leave this many times the residual of the given one, or this much more: identified values carry the noise
-/// of the log, and the given ones may be exact.
+/// Accepted factor and difference between the residuals of the written and the given model. Identified values contain
+/// the noise of the log, while the given ones may be exact.
 const FACTOR: f64 = 1.02;
 const MORE: f64 = 0.001;
 
 impl Data {
-    /// Whether the written model, with its joint file, predicts the held-out parts of the logs (the fitted ones where nothing is held
-    /// out) no worse than the given model does; a note tells where not. Without logs nothing can be compared.
+    /// Returns whether the written model, with its joint file, predicts the held-out parts of the logs (the fitted
+    /// ones if nothing is held out) no worse than the given model. A note reports a worse prediction. Without logs
+    /// the result is `true`.
     pub(super) fn is_no_worse(
         &mut self,
         given: &Model,
@@ -34,7 +35,7 @@ impl Data {
         Ok(!worse)
     }
 
-    /// Relative residual of a model on the held-out parts of the logs, or on the fitted ones; none without logs.
+    /// Returns the relative residual of a model on the held-out parts of the logs, or on the fitted ones; `None` without logs.
     fn residual(
         &mut self,
         mechanism: &Mechanism,

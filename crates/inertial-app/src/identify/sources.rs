@@ -6,7 +6,7 @@ use inertial::estimation::LogSource;
 
 use crate::{Context, Note};
 
-/// Notes logs that count twice, validation with logs that were fitted, and logs that were prepared differently.
+/// Reports logs that are used twice, validation with fitted logs, and logs that were prepared differently.
 pub fn compare(fitted: &[LogSource], validated: &[LogSource], context: &Context<'_>) {
     let label = |source: &LogSource| source.name.clone();
     if let Some((a, b)) = overlapping(fitted, fitted, |a, b| a < b) {
@@ -20,7 +20,7 @@ pub fn compare(fitted: &[LogSource], validated: &[LogSource], context: &Context<
     }
 }
 
-/// Finds two logs with common rows, among the pairs of numbers that count.
+/// Finds two logs with common rows, among the pairs of indices that are compared.
 fn overlapping<'s>(
     some: &'s [LogSource],
     others: &'s [LogSource],

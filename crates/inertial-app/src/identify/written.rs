@@ -1,4 +1,4 @@
-//! The model with the identified values.
+//! Model with the identified values.
 
 use inertial::estimation::JointEstimate;
 use inertial::mechanism::read::{self, Format};
@@ -9,7 +9,7 @@ use inertial::mechanism::{BodyKind, Mechanism, write};
 use crate::model::joint_file;
 use crate::{Context, Located, Model, Note, Result};
 
-/// Refuses, before any work, a model that cannot be written.
+/// Checks that the model can be written, before any work is done.
 pub fn check_writable(model: &Model) -> Result<()> {
     let model = model.target();
     if read::detect(&model.text) == Format::Mjcf {
@@ -18,15 +18,15 @@ pub fn check_writable(model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// The model with the identified values.
+/// Text of the model with the identified values, and of its joint file.
 pub(crate) struct Written {
     /// Text of the model.
     pub text: String,
-    /// Text of the joint file beside it, where the format has no place for all terms of the joints.
+    /// Text of the joint file beside it, if the model format cannot represent all joint terms.
     pub joint_file: Option<String>,
 }
 
-/// Writes the identified values into the model; `joints` are absent where nothing was asked of them.
+/// Writes the identified values into the model; `joints` is `None` if joint terms were not estimated.
 pub(crate) fn written(
     model: &Model,
     parameters: &[f64],
@@ -55,7 +55,7 @@ pub(crate) fn written(
             more |= left;
             match format {
                 Format::Mjcf => write::mjcf::replace_values(&text, &[], &new),
-                // Scenes of USD are written as mechanism files.
+                // USD scenes are written as mechanism files.
                 _ => write::file::replace_values(&text, &[], &new),
             }
         }
@@ -69,9 +69,9 @@ pub(crate) fn written(
     Ok(Written { text, joint_file })
 }
 
-/// New friction of the joints of a URDF or SDF.
+/// Returns the new friction of the joints of a URDF or SDF.
 fn friction<'j>(with: &Mechanism, joints: &'j [JointEstimate]) -> Vec<(&'j str, Friction)> {
-    // Friction of the file that the fit did without must not count again.
+    // Friction of the file that the fit does not contain is set to zero.
     let in_file = |j: &JointEstimate| {
         let own = with.joints().iter().find(|own| own.name == j.name);
         own.is_some_and(|own| own.dynamics.damping != 0.0 || own.dynamics.friction != 0.0)
@@ -84,21 +84,21 @@ fn friction<'j>(with: &Mechanism, joints: &'j [JointEstimate]) -> Vec<(&'j str, 
     joints.iter().filter(known).map(|j| (j.name.as_str(), of(j))).collect()
 }
 
-/// Coulomb friction of a joint: the mean of both directions where they differ.
+/// Returns the Coulomb friction of a joint: the mean of both directions if they differ.
 fn coulomb(joint: &JointEstimate) -> Option<f64> {
     let both = joint.coulomb_positive.zip(joint.coulomb_negative);
     joint.coulomb.or(both.map(|(positive, negative)| 0.5 * (positive + negative)))
 }
 
-/// Whether a joint has something that no model file has a place for.
+/// Returns whether a joint has a term that no model format can represent.
 fn has_more(joint: &JointEstimate) -> bool {
     let more = [joint.offset, joint.stribeck, joint.coulomb_positive, joint.coulomb_negative, joint.gain];
     more.iter().any(Option::is_some) || !joint.terms.is_empty() || !joint.turns_with.is_empty()
 }
 
-/// New dynamics of the joints, with which the written model predicts what was identified: an armature that was not estimated
-/// apart acts like the inertia of links and is part of it, so it must not count again. The second value says whether a joint of several
-/// coordinates has values without a place.
+/// Returns the new dynamics of the joints, with which the written model reproduces the identified one. An armature
+/// that was not estimated separately is contained in the inertia of the links, so it is set to zero. The second value
+/// states whether a joint with several coordinates has values that cannot be written.
 fn dynamics<'m>(with: &'m Mechanism, joints: &[JointEstimate]) -> (Vec<(&'m str, NewDynamics)>, bool) {
     let (mut out, mut left) = (Vec::new(), false);
     for joint in with.joints() {
@@ -109,7 +109,7 @@ fn dynamics<'m>(with: &'m Mechanism, joints: &[JointEstimate]) -> (Vec<(&'m str,
             new.damping = or_none(found.viscous, joint.dynamics.damping);
             new.friction = or_none(coulomb(found), joint.dynamics.friction);
         } else if joint.follows.is_none() {
-            // Joints of several coordinates have one number for all.
+            // Joints with several coordinates have one value for all of them.
             let own =
                 |j: &&JointEstimate| j.name.strip_prefix(&joint.name).is_some_and(|r| r.starts_with('.'));
             left |= joints.iter().filter(own).any(|j| j.viscous.is_some() || j.rotor_inertia.is_some());

@@ -1,4 +1,4 @@
-//! Joint file: the joints' terms of an identified model that its format has no place for, in a file beside it.
+//! Joint file: joint terms of an identified model that its format cannot represent, in a file beside it.
 
 use std::path::{Path, PathBuf};
 
@@ -20,17 +20,17 @@ struct JointFile {
     joints: Vec<JointEstimate>,
 }
 
-/// Path of the joint file of a model: `robot.joints.json` for `robot.urdf`.
+/// Returns the path of the joint file of a model: `robot.joints.json` for `robot.urdf`.
 pub fn joint_file(model: &Path) -> PathBuf {
     model.with_extension("joints.json")
 }
 
-/// Whether bytes are a joint file.
+/// Returns whether bytes are a joint file.
 pub(crate) fn is_joint_file(bytes: &[u8]) -> bool {
     serde_json::from_slice::<JointFile>(bytes).is_ok_and(|file| file.schema == SCHEMA)
 }
 
-/// Text of the joint file of a model with this text.
+/// Returns the text of the joint file for a model with this text.
 pub(crate) fn text(model: &str, joints: &[JointEstimate]) -> Result<String> {
     let model_sha256 = Checksum::of_text("", model.as_bytes()).sha256;
     let file = JointFile { schema: SCHEMA.to_owned(), model_sha256, joints: joints.to_vec() };
@@ -38,8 +38,8 @@ pub(crate) fn text(model: &str, joints: &[JointEstimate]) -> Result<String> {
 }
 
 impl Model {
-    /// Terms of the joints from the joint file beside the model; none where there is no such file, or where it belongs to another
-    /// version of the model.
+    /// Reads the joint terms from the joint file beside the model; empty if there is no such file, or if it belongs
+    /// to another version of the model.
     pub(crate) fn joint_values(&self, context: &Context<'_>) -> Result<Vec<JointEstimate>> {
         let path = joint_file(Path::new(&self.label));
         let name = path.to_string_lossy();
@@ -54,7 +54,7 @@ impl Model {
             return Ok(Vec::new());
         }
         context.note(&Note::JointFile(name.into_owned()));
-        // Joints that are held have no terms.
+        // Locked joints have no terms.
         let names = self.mechanism.velocity_names();
         Ok(file.joints.into_iter().filter(|joint| names.contains(&joint.name)).collect())
     }

@@ -1,4 +1,4 @@
-//! Joints that are held at a position: their links count as one body.
+//! Joints that are locked at a position: their links form one body.
 
 use std::collections::HashSet;
 
@@ -9,9 +9,10 @@ use crate::setting::Setting;
 use crate::{Context, Error, Located, Model, Note, Result};
 
 impl Model {
-    /// Holds joints that none of the logs has: a gripper does not block the log of an arm. The logs must name joints, all of them
-    /// the model's and more than are held, and no logged joint may lie beyond a held one: else the log may be another robot's.
-    /// Joints are held where the model assembles them, within their limits; a note says so.
+    /// Locks joints that no log contains, so that, for example, a log of an arm need not contain its gripper. The
+    /// logs must name joints of the model only, and more than are locked, and no logged joint may be a descendant of
+    /// a locked one; otherwise the log may belong to another robot. Joints are locked at the assembly configuration
+    /// of the model, within their limits; a note reports them.
     pub fn hold_unlogged(self, logs: &[String], options: &LogOptions, context: &Context<'_>) -> Result<Self> {
         let mechanism = &self.mechanism;
         if !mechanism.loops().is_empty() || logs.iter().any(|log| log == "-") {
@@ -21,7 +22,7 @@ impl Model {
         let positions = mechanism.position_names();
         let base = if mechanism.base() == Base::Floating { 7 } else { 0 };
         for log in logs {
-            // What cannot be read is the job's to complain about.
+            // Errors of unreadable logs are reported by the job.
             let is_log = matches!(saved_summary(context, log), Ok(None));
             let reader = options.reader(context, Some(mechanism), log).ok().filter(|_| is_log);
             let Some(names) = reader.map(|reader| reader.names().to_vec()) else { return Ok(self) };
@@ -30,7 +31,7 @@ impl Model {
                 if let Some((quantity, joint)) = name.split_once('.') {
                     return is_of_joints(quantity).then(|| joint.to_owned());
                 }
-                // Columns with numbers count the joints from one.
+                // Numbered columns count the joints from one.
                 let quantity = name.trim_end_matches(|c: char| c.is_ascii_digit());
                 let number: usize = name[quantity.len()..].parse().ok().filter(|_| is_of_joints(quantity))?;
                 positions.get(base + number.checked_sub(1)?).cloned()
@@ -65,7 +66,7 @@ impl Model {
         Ok(Self { lock: [self.lock, held].concat(), builder, mechanism, ..self })
     }
 
-    /// Whether no logged joint lies beyond a held one.
+    /// Returns whether no logged joint is a descendant of a locked one.
     fn are_outermost(&self, held: &[Setting], logged: &HashSet<String>) -> bool {
         let (bodies, joints) = (self.mechanism.bodies(), self.mechanism.joints());
         let is_held = |joint: usize| held.iter().any(|setting| setting.column == joints[joint].name);
@@ -82,10 +83,10 @@ impl Model {
     }
 }
 
-/// Farthest position (rad or m) at which a joint is held.
+/// Largest position (rad or m) at which a joint can be locked.
 const FARTHEST: f64 = 1e6;
 
-/// Holds joints, and those that follow them, at positions (rad or m).
+/// Locks joints, and those that follow them, at positions (rad or m).
 pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<()> {
     let mut held: Vec<(String, f64)> = Vec::new();
     for lock in locks {

@@ -1,26 +1,26 @@
-//! Meshes that a URDF names.
+//! Meshes referenced by a URDF.
 
 use inertial::spatial::Pose;
 
 use crate::Model;
 
-/// A mesh of a link of a URDF.
+/// Mesh of a link of a URDF.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedMesh {
     /// Name of the link.
     pub link: String,
-    /// Frame of the mesh in the link's.
+    /// Frame of the mesh relative to that of the link.
     pub origin: Pose<f64>,
-    /// File, as it is named.
+    /// Name of the file in the URDF.
     pub file: String,
-    /// Factors of the coordinates.
+    /// Scale factors of the coordinates.
     pub scale: [f64; 3],
-    /// Whether it is there to look at; the others are there to collide with.
+    /// Whether it is a visual mesh; otherwise it is a collision mesh.
     pub is_visual: bool,
 }
 
 impl Model {
-    /// The meshes of the links, where the model is a URDF.
+    /// Returns the meshes of the links, if the model is a URDF.
     pub fn meshes(&self) -> Vec<NamedMesh> {
         if !self.text.contains("<mesh") {
             return Vec::new();

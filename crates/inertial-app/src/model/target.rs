@@ -1,4 +1,4 @@
-//! The format of a written model.
+//! Format of a written model.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use inertial::mechanism::write::{Syntax, describe};
 use crate::{Error, Located, Model, Result};
 
 impl Model {
-    /// Prepares the model to be written to `path`: into its own text, or into a mechanism file where the path ends with `.toml` or
-    /// `.json` and the model is none of that kind.
+    /// Prepares the model for writing to `path`: in its own format, or as a mechanism file if the path ends with
+    /// `.toml` or `.json` and the model has another format.
     pub fn to_be_written(mut self, path: &Path) -> Result<Self> {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
         if self.is_scene && !matches!(extension.as_str(), "toml" | "json") {
@@ -49,7 +49,7 @@ impl Model {
         Ok(self)
     }
 
-    /// The model whose text is written.
+    /// Returns the model whose text is written.
     pub(crate) fn target(&self) -> &Self {
         self.target.as_deref().unwrap_or(self)
     }

@@ -1,4 +1,4 @@
-//! Texts of models: read, with what they include, and expanded where they are xacro.
+//! Texts of models: reading with includes, and expansion of xacro.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,20 +13,20 @@ use serde::{Deserialize, Serialize};
 use crate::disk::decoded;
 use crate::{Error, Inputs, Located, Result, ensure, ensure_option};
 
-/// Models are texts that people edit; the largest of the field have a few megabytes.
+/// Size limit (bytes) of model texts; the largest in use have a few megabytes.
 const SIZE_LIMIT: u64 = 64 << 20;
 
-/// Scenes of USD hold meshes too.
+/// Size limits (bytes) of a USD scene, which also contains meshes, and of all its files.
 const SCENE_LIMIT: u64 = 256 << 20;
 const ALL_OF_SCENE: u64 = 512 << 20;
 
 /// Value of an argument (`<xacro:arg>`) of a xacro file: `prefix:=left_`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Argument {
-    /// Its name.
+    /// Name of the argument.
     #[serde(alias = "column")]
     pub name: String,
-    /// Its value.
+    /// Value of the argument.
     pub value: String,
 }
 
@@ -44,11 +44,11 @@ impl std::str::FromStr for Argument {
     }
 }
 
-/// Largest mesh file that an inertia comes from, and all of them together.
+/// Size limits (bytes) of one mesh file from which an inertia is computed, and of all of them.
 const MESH_LIMIT: u64 = 64 << 20;
 const ALL_MESHES: u64 = 512 << 20;
 
-/// Mesh files that inertias of a model come from, by the names that stand in it: texts that are written are read again with them.
+/// Mesh files from which inertias of a model are computed, by their names in the model. Written texts are parsed with them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MeshFiles(Arc<HashMap<String, Vec<u8>>>);
 
@@ -62,11 +62,11 @@ impl ModelFiles for MeshFiles {
     }
 }
 
-/// A model as it is read.
+/// Model as read from its input.
 pub(super) struct ModelText {
-    /// The text that describes it; none where it is a scene of USD.
+    /// Text of the description; `None` for a USD scene.
     pub text: Option<String>,
-    /// What the text describes.
+    /// Description of the mechanism, parsed from the text.
     pub builder: MechanismBuilder,
     pub meshes: MeshFiles,
 }
@@ -88,7 +88,7 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
         );
         decoded(bytes)?
     };
-    // What is included counts towards the same limit.
+    // Included files share the same size limit.
     let surroundings = Surroundings {
         model: name,
         inputs,
@@ -109,13 +109,13 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
     Ok(surroundings.finished(Some(text), builder))
 }
 
-/// Whether a name is that of a scene of USD.
+/// Returns whether a name is that of a USD scene.
 fn is_scene(name: &str) -> bool {
     let ending = Path::new(name).extension().map(std::ffi::OsStr::to_ascii_lowercase).unwrap_or_default();
     ["usd", "usda", "usdc", "usdz"].iter().any(|own| ending == *own)
 }
 
-/// Reads a scene of USD.
+/// Reads a USD scene.
 fn scene(name: &str, bytes: &[u8], inputs: &dyn Inputs) -> Result<ModelText> {
     let surroundings = Surroundings {
         model: name,
@@ -128,10 +128,10 @@ fn scene(name: &str, bytes: &[u8], inputs: &dyn Inputs) -> Result<ModelText> {
     Ok(surroundings.finished(None, builder))
 }
 
-/// Adds to an error of reading what the name asks for.
+/// Adds advice to the error of reading a name that looks like a Python module.
 fn advised(name: &str, error: Error) -> Error {
     let path = Path::new(name);
-    // Names of Python's package robot_descriptions: a program in Python is not run on behalf of a name.
+    // Modules of the Python package `robot_descriptions`; Python is not run to resolve a name.
     let is_module =
         name.ends_with("_description") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if is_module && !path.exists() {
@@ -143,18 +143,18 @@ fn advised(name: &str, error: Error) -> Error {
     error
 }
 
-/// What a model finds around it.
+/// Files in the environment of a model.
 struct Surroundings<'a> {
     model: &'a str,
     inputs: &'a dyn Inputs,
-    /// Bytes that may still be read.
+    /// Number of bytes that may still be read.
     left: Cell<u64>,
     left_for_meshes: Cell<u64>,
     meshes: RefCell<HashMap<String, Vec<u8>>>,
 }
 
 impl Surroundings<'_> {
-    /// Whether the model is one of a file system.
+    /// Returns whether the model is in a file system.
     fn is_file(&self) -> bool {
         self.model != "-" && !self.model.starts_with("builtin:")
     }

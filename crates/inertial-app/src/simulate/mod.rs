@@ -1,4 +1,4 @@
-//! Simulation: what would the sensors read during a motion?
+//! Simulation of the sensor readings during a motion.
 
 mod ros;
 mod run;
@@ -29,25 +29,25 @@ use trajectory::Source;
 pub struct Options {
     /// Name of the trajectory: CSV, a ROS `JointTrajectory` in YAML, or coefficients in JSON or TOML.
     pub trajectory: String,
-    /// Whether forces are given and the motion follows.
+    /// Whether the forces are given and the motion is computed.
     pub forward: bool,
-    /// Whether the rows are points to stop at.
+    /// Whether the rows are waypoints at which the robot stops.
     pub waypoints: bool,
-    /// What the sensors give; by default joint torques, with a floating base both.
+    /// Measured quantities; joint torques by default, with a floating base also the base wrench.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
-    /// Joints that have a torque sensor; empty for all.
+    /// Joints that have a torque sensor; all if empty.
     pub joints: Vec<String>,
-    /// Link in whose frame a force/torque sensor carries the link and all that is attached to it.
+    /// Link with a force/torque sensor in its frame, which carries the link and everything attached to it.
     pub force_sensor: Option<String>,
-    /// Samples per second; by default the rows of the trajectory, else 100.
+    /// Sampling rate (Hz); by default the rows of the trajectory, otherwise 100.
     pub rate: Option<f64>,
-    /// Standard deviation of noise by column.
+    /// Standard deviations of the noise by column.
     pub noise: Vec<Setting>,
     /// Constant errors by column.
     pub bias: Vec<Setting>,
-    /// Steps of quantisation by column.
+    /// Quantisation steps by column.
     pub quantum: Vec<Setting>,
     /// Seed of the noise.
     pub seed: u64,
@@ -55,13 +55,13 @@ pub struct Options {
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<JointForcesOf>")]
     pub friction: JointForcesOf,
-    /// Total momentum of a free flight, world frame (N s, N m s); zero where absent.
+    /// Total momentum of a free flight, world frame (N s, N m s); zero if absent.
     pub momentum: Option<[f64; 6]>,
-    /// How the pose of a free flight follows from its twist.
+    /// Integration rule for the pose of a free flight.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<PoseRule>")]
     pub pose: PoseRule,
-    /// Whether motion beyond the limits of the joints is simulated too.
+    /// Whether motion beyond the joint limits is simulated.
     pub ignore_limits: bool,
 }
 
@@ -81,47 +81,47 @@ impl Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The motion is given, the forces follow.
+    /// Inverse dynamics: the motion is given, the forces are computed.
     InverseDynamics,
-    /// The forces are given, the motion follows.
+    /// Forward dynamics: the forces are given, the motion is computed.
     ForwardDynamics,
-    /// Joints and wheels are given, the base follows.
+    /// Free flight: the motion of joints and wheels is given, that of the base is computed.
     FreeFlight,
 }
 
-/// How well the laws of mechanics are kept; what does not apply is left out.
+/// Violation of conservation laws and loop constraints; quantities that do not apply are absent.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Drift {
-    /// Change of energy less work (J), at most.
+    /// Largest difference between change of energy and work (J).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
-    /// The same over the energies involved.
+    /// Largest difference between change of energy and work, relative to the energies involved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_relative: Option<f64>,
-    /// Change of momentum less impulse (N s, N m s), at most.
+    /// Largest difference between change of momentum and impulse (N s, N m s).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub momentum: Option<f64>,
-    /// Distance of the centre of mass from its straight line (m), at most.
+    /// Largest distance of the centre of mass from its straight line (m).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub centre_of_mass: Option<f64>,
-    /// Residual of the loops (rad, or relative to their length), at most.
+    /// Largest closure error of the loops (rad, or relative to their length).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closure: Option<f64>,
 }
 
 const SCHEMA: &str = "inertial/simulation/1";
 
-/// A simulated log, without its samples.
+/// Properties of a simulated log, without its samples.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Schema of the object.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// The robot.
+    /// Simulated model.
     pub model: Summary,
-    /// What was simulated.
+    /// Kind of simulation.
     pub mode: Mode,
-    /// What the sensors give.
+    /// Measured quantities.
     pub measured: &'static str,
     /// Number of samples.
     pub samples: usize,
@@ -133,13 +133,13 @@ pub struct Outcome {
     pub columns: Vec<String>,
     /// Seed of the noise.
     pub seed: u64,
-    /// How well the laws of mechanics are kept.
+    /// Violation of conservation laws and loop constraints.
     pub drift: Drift,
-    /// Notes in words.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Simulates; the samples go to `out`.
+/// Simulates a motion and writes the samples to `out`.
 pub fn run(
     model: &Model,
     options: &Options,
@@ -196,7 +196,7 @@ pub fn run(
     };
     drop(work);
     let drift = match drift {
-        // What cannot be written is no fault of what was read.
+        // Write errors are not located in the input.
         Err(crate::Error::Io(error)) => return Err(error.into()),
         other => other.at(&place)?,
     };
@@ -217,7 +217,7 @@ pub fn run(
     })
 }
 
-/// What is measured, and whether that can be.
+/// Returns the measured quantities, and checks that they can be measured.
 fn measured(options: &Options, model: &Model) -> Result<Measured> {
     let mechanism: &Mechanism = &model.mechanism;
     let floating = mechanism.base() == Base::Floating;

@@ -4,7 +4,7 @@ use inertial_data::Log;
 
 use crate::{Error, Located, Result, bail, ensure};
 
-/// One point of the message.
+/// Point of the message.
 #[derive(Default)]
 struct Point {
     positions: Vec<f64>,
@@ -13,7 +13,7 @@ struct Point {
     seconds: f64,
 }
 
-/// Where the lines of a block list belong.
+/// List to which the lines of a block belong.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum List {
     None,

@@ -1,4 +1,4 @@
-//! The three kinds of simulation, sample by sample.
+//! Inverse dynamics, forward dynamics and free flight, sample by sample.
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::excitation::ROUNDED;
@@ -14,23 +14,23 @@ use super::sink::RowSink;
 use super::table::Table;
 use crate::{Context, Error, Located, Result, ensure};
 
-/// Samples per second where the trajectory has no rows.
+/// Sampling rate (Hz) if the trajectory has no rows.
 const DEFAULT_RATE: f64 = 100.0;
 
-/// More rows than this fill a disk before anyone reads them.
+/// Largest number of samples, which limits the disk space.
 const MOST_SAMPLES: f64 = 1e8;
 
-/// The bar is told after so many samples.
+/// Number of samples between progress reports.
 const TOLD: usize = 1 << 10;
 
-/// When the sensors are read.
+/// Times at which the sensors are read.
 pub enum Times {
     Rows(Vec<f64>),
     Uniform { start: f64, end: f64, rate: f64, count: usize },
 }
 
 impl Times {
-    /// At a rate, or at the rows of the trajectory.
+    /// Creates times at a rate, or at the rows of the trajectory.
     pub fn new(course: &PrescribedMotion<'_, '_>, rate: Option<f64>) -> Result<Self> {
         let (start, end) = course.span();
         if let (None, Some(times)) = (rate, course.times()) {
@@ -43,7 +43,7 @@ impl Times {
             "{} s at {rate} Hz are {count:.1e} samples, more than the {MOST_SAMPLES:.0e} that are simulated",
             end - start
         );
-        // A last sample that rounding puts a little after the end still counts.
+        // A last sample slightly after the end due to rounding is included.
         let count = (count + 1e-6).floor() as usize + 1;
         Ok(Self::Uniform { start, end, rate, count })
     }
@@ -62,7 +62,7 @@ impl Times {
         }
     }
 
-    /// Numbers of the samples; the observer is told now and then, and may stop the work.
+    /// Iterates over the sample indices, reports progress at intervals, and stops if requested.
     fn watched<'c>(&self, context: &'c Context<'c>) -> impl Iterator<Item = Result<usize>> + use<'c> {
         let count = self.len();
         (0..count).map(move |k| {
@@ -79,7 +79,7 @@ impl Times {
     }
 }
 
-/// Rows of sensor readings on their way to a sink.
+/// Writer of sensor readings to a sink.
 pub struct Output<'o> {
     table: Table,
     sensors: Sensors,
@@ -88,7 +88,7 @@ pub struct Output<'o> {
 }
 
 impl<'o> Output<'o> {
-    /// Creates an output and hands the names of the columns to the sink.
+    /// Creates an output and passes the names of the columns to the sink.
     pub fn new(table: Table, sensors: Sensors, mut sink: Option<&'o mut dyn RowSink>) -> Result<Self> {
         if let Some(sink) = &mut sink {
             sink.names(table.names())?;
@@ -103,15 +103,15 @@ impl<'o> Output<'o> {
         sink.row(&self.row)
     }
 
-    /// Names of the columns.
+    /// Returns the names of the columns.
     pub fn names(&self) -> &[String] {
         self.table.names()
     }
 }
 
-/// Limits of the joints that a given motion must keep.
+/// Joint limits that a given motion must satisfy.
 pub struct Limits {
-    /// Name, coordinates, lower, upper, speed.
+    /// Name, index of position and velocity, lower limit, upper limit, speed limit.
     joints: Vec<(String, usize, usize, f64, f64, f64)>,
 }
 
@@ -129,7 +129,7 @@ impl Limits {
     }
 
     fn check(&self, reading: &Reading) -> Result<()> {
-        // Trajectories that were designed to touch a limit may do so up to rounding; that of speeds is that of their digits in a file.
+        // Designed trajectories may reach a limit up to rounding error; the tolerance of speeds covers the rounding of digits in a file.
         let slack = |limit: f64| 1e-9 * (1.0 + limit.abs());
         for (name, q, v, lower, upper, speed) in &self.joints {
             let (q, v) = (reading.q[*q], reading.v[*v]);
@@ -156,14 +156,14 @@ fn largest(most: &mut Option<f64>, value: f64) {
     *most = Some(most.map_or(value, |m| m.max(value)));
 }
 
-/// A robot whose motion is given.
+/// Robot whose motion is given.
 pub struct Inverse<'r> {
     pub closed: &'r ClosedMechanism<'r>,
     pub forces: JointForces,
     pub sensor: Option<ForceSensor<'r>>,
 }
 
-/// The motion is given, the forces follow.
+/// Simulates inverse dynamics: the motion is given, the forces are computed.
 pub fn inverse(
     context: &Context<'_>,
     robot: Inverse<'_>,
@@ -198,7 +198,7 @@ pub fn inverse(
     Ok(drift)
 }
 
-/// The forces are given, the motion follows.
+/// Simulates forward dynamics: the forces are given, the motion is computed.
 pub fn forward(
     context: &Context<'_>,
     closed: &ClosedMechanism<'_>,
@@ -220,7 +220,7 @@ pub fn forward(
         let k = k?;
         let next = times.at(k);
         let here = |t: f64| format!("after t = {t} s");
-        // Forces bend at the rows of the trajectory: no step goes across one.
+        // Forces have kinks at the rows of the trajectory, which no step crosses.
         while t < next {
             let kink = kinks.get(kinks.partition_point(|&s| s <= t)).copied().unwrap_or(next);
             let to = kink.min(next);
@@ -244,13 +244,13 @@ pub fn forward(
     Ok(drift)
 }
 
-/// Total momentum, and the rule for the pose.
+/// Total momentum, and integration rule for the pose.
 pub struct Flight {
     pub momentum: [f64; 6],
     pub rule: PoseRule,
 }
 
-/// Joints and wheels are given, the base answers.
+/// Simulates free flight: the motion of joints and wheels is given, that of the base is computed.
 pub fn free_flight(
     context: &Context<'_>,
     mechanism: &Mechanism,
@@ -274,7 +274,7 @@ pub fn free_flight(
         let here = || format!("t = {t} s");
         course.state(t, &mut given.q, &mut given.v, &mut given.a, &mut given.wheels)?;
         if k == 0 {
-            // Where the trajectory says, or at the origin.
+            // Initial pose of the trajectory, or the origin.
             reading.q.copy_from_slice(&given.q);
         }
         reading.q[7..].copy_from_slice(&given.q[7..]);
@@ -308,7 +308,7 @@ pub fn free_flight(
     Ok(drift)
 }
 
-/// Refuses a robot whose wheels cannot move it in every direction, unless it has a momentum of its own.
+/// Rejects a robot whose wheels cannot exchange momentum in every direction, unless it has a momentum of its own.
 pub fn check_wheels(mechanism: &Mechanism, momentum: [f64; 6]) -> Result<()> {
     let wheels = mechanism.wheels();
     if momentum.iter().any(|x| *x != 0.0) {
@@ -318,12 +318,12 @@ pub fn check_wheels(mechanism: &Mechanism, momentum: [f64; 6]) -> Result<()> {
         !wheels.is_empty(),
         "the robot has no reaction wheels: its momentum is zero and shows nothing (give it [[wheels]], or a momentum of its own)"
     );
-    // Axes on the carriers of the model at rest, in the world.
+    // Wheel axes in the world frame, with the model at rest.
     let mut workspace = inertial::dynamics::Workspace::new(mechanism);
     inertial::dynamics::forward_kinematics(mechanism, &mut workspace, mechanism.assembly())?;
     let axes = wheels.iter().map(|w| workspace.poses()[w.body].rotation * w.axis);
     let spread: Matrix3<f64> = axes.map(|a| a * a.transpose()).sum();
-    // The determinant is 1 for three at right angles; a thousandth of it is an angle of two degrees to a plane.
+    // The determinant is 1 for three orthogonal axes; 1e-3 corresponds to an angle of two degrees to a plane.
     ensure!(
         spread.determinant() > 1e-3,
         "the axes of the wheels ({}) do not span space: no momentum along one direction can be exchanged",

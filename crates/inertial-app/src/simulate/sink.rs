@@ -4,16 +4,16 @@ use std::io::Write;
 
 use crate::Result;
 
-/// Destination of rows of numbers under names.
+/// Destination of rows of named columns.
 pub trait RowSink {
-    /// Takes the names of the columns, before any row.
+    /// Receives the names of the columns, before any row.
     fn names(&mut self, names: &[String]) -> Result<()>;
 
-    /// Takes a row.
+    /// Receives a row.
     fn row(&mut self, row: &[f64]) -> Result<()>;
 }
 
-/// Writer of CSV. The shortest digits that give the same number again are written.
+/// Writer of CSV, with the shortest digits that reproduce each number exactly.
 pub struct Csv<W> {
     out: W,
     line: Vec<u8>,
@@ -25,7 +25,7 @@ impl<W: Write> Csv<W> {
         Self { out, line: Vec::new() }
     }
 
-    /// Gives the output back.
+    /// Returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -50,7 +50,7 @@ impl<W: Write> RowSink for Csv<W> {
     }
 }
 
-/// A CSV field, quoted where it must be.
+/// Returns a CSV field, quoted if necessary.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

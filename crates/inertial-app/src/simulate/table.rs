@@ -1,4 +1,4 @@
-//! The columns of a simulated log.
+//! Columns of a simulated log.
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::Measured;
@@ -9,14 +9,14 @@ use inertial_data::nearest_hint;
 use super::Mode;
 use crate::{Error, Result};
 
-/// Suffixes of a floating base's columns, in the order of its coordinates.
+/// Suffixes of the columns of a floating base, in the order of its coordinates.
 pub const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
 pub const BASE_V: [&str; 6] = ["vx", "vy", "vz", "wx", "wy", "wz"];
 pub const BASE_A: [&str; 6] = ["ax", "ay", "az", "alx", "aly", "alz"];
 pub const WRENCH: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 const MOMENTUM: [&str; 6] = ["px", "py", "pz", "lx", "ly", "lz"];
 
-/// Where a column's value is found in a [`Reading`].
+/// Location of the value of a column in a [`Reading`].
 #[derive(Debug, Clone, Copy)]
 enum Field {
     Time,
@@ -30,14 +30,14 @@ enum Field {
     Wheel(usize),
 }
 
-/// Names and places of the columns.
+/// Names and locations of the columns.
 pub struct Table {
     names: Vec<String>,
     fields: Vec<Field>,
 }
 
 impl Table {
-    /// The columns that the sensors give.
+    /// Creates the columns of the sensors.
     pub fn new(
         closed: &ClosedMechanism<'_>,
         measured: Measured,
@@ -94,7 +94,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Names of the columns.
+    /// Returns the names of the columns.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -116,7 +116,7 @@ impl Table {
     }
 }
 
-/// Which velocity coordinates have a torque sensor: those of the named joints, or all independent ones.
+/// Returns whether each velocity coordinate has a torque sensor: those of the named joints, or all independent ones.
 fn torque_coordinates(closed: &ClosedMechanism<'_>, joints: &[String]) -> Result<Vec<bool>> {
     let mechanism = closed.mechanism();
     let mut wanted = vec![false; mechanism.nv()];

@@ -1,4 +1,4 @@
-//! Trajectories from files: CSV, ROS messages, and the program's own.
+//! Trajectories from files: CSV, ROS messages, and the formats of this program.
 
 use std::io::{Cursor, Read as _};
 
@@ -13,19 +13,19 @@ use super::table::{BASE_A, BASE_Q, BASE_V, WRENCH};
 use crate::model::label;
 use crate::{Context, Error, Located, Note, Result, bail, ensure, ensure_option};
 
-/// Bytes that show what a file is.
+/// Number of bytes from which the format of a file is recognised.
 const HEAD: u64 = 1 << 16;
 
-/// Trajectory files are texts; samples belong into CSV.
+/// Size limit (bytes) of trajectory files other than CSV.
 const LIMIT: u64 = 256 << 20;
 
 /// Columns of numbers.
 type Table = Vec<Vec<f64>>;
 
-/// A trajectory that was read but not yet matched with the model.
+/// Trajectory that was read but is not yet matched with the model.
 pub enum Source {
     Samples(Log),
-    /// Of joints and base, and of wheels.
+    /// Trajectory of joints and base, and that of wheels.
     Functions(Trajectory, Trajectory),
 }
 
@@ -94,7 +94,7 @@ impl Source {
         Self::split(&all, mechanism).at(log.file())
     }
 
-    /// Parts the wheels from the rest.
+    /// Separates the wheels from the other coordinates.
     fn split(all: &Trajectory, mechanism: &Mechanism) -> Result<Self> {
         let wheel = |name: &str| mechanism.wheels().iter().any(|w| w.name == name);
         let part = |wheels: bool| {
@@ -107,7 +107,7 @@ impl Source {
         Ok(Self::Functions(part(false)?, part(true)?))
     }
 
-    /// Matches it with the model.
+    /// Matches the trajectory with the model.
     pub fn course<'m, 't>(
         &'t self,
         closed: &ClosedMechanism<'m>,
@@ -129,9 +129,9 @@ impl Source {
     }
 }
 
-/// The text of a trajectory that is no table.
+/// Returns the text of a trajectory that is not a table.
 fn text_of(bytes: &[u8]) -> Option<&str> {
-    // The head of a file may end inside a character.
+    // The head of a file may end within a character.
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(e) if e.error_len().is_none() => std::str::from_utf8(&bytes[..e.valid_up_to()]).ok()?,
@@ -144,7 +144,7 @@ fn is_ros(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with("joint_names:"))
 }
 
-/// The times of a log, which must ascend.
+/// Returns the times of a log, which must be increasing.
 fn times(log: &Log) -> Result<&[f64]> {
     let file = log.file();
     let Some(k) = log.names().iter().position(|n| n == "t") else {
@@ -166,7 +166,7 @@ fn finite(log: &Log, k: usize) -> Result<&[f64]> {
     Ok(values)
 }
 
-/// Finds the columns of joints in a log.
+/// Joint columns of a log.
 struct Columns<'l> {
     log: &'l Log,
     numbered: bool,
@@ -179,7 +179,7 @@ impl Columns<'_> {
         self.floating && joint.v == 0
     }
 
-    /// Names of the columns of one quantity of a joint.
+    /// Returns the names of the columns of one quantity of a joint.
     fn names(&self, quantity: &str, joint: &Joint, all: &[String]) -> Vec<String> {
         let range = if quantity == "q" { joint.q_range() } else { joint.v_range() };
         if self.base(joint) {
@@ -207,7 +207,7 @@ impl Columns<'_> {
             .collect()
     }
 
-    /// All of some columns or none; some alone are an error.
+    /// Returns the given columns, or `None` if all are missing; fails if only some are missing.
     fn find(&mut self, names: &[String]) -> Result<Option<Vec<Vec<f64>>>> {
         let places: Vec<Option<usize>> =
             names.iter().map(|name| self.log.names().iter().position(|n| n == name)).collect();
@@ -223,8 +223,8 @@ impl Columns<'_> {
         Ok(Some(out))
     }
 
-    /// The base's motion as designs write it: `q.base.x … q.base.yaw`, with `dq.` and `ddq.` where they are there; those not
-    /// given rest. Pose, twist and its derivative, by column.
+    /// Returns the motion of the base in the form written by designs: `q.base.x … q.base.yaw`, with `dq.` and `ddq.`
+    /// if present; missing coordinates are at rest. The result is pose, twist and its derivative, by column.
     fn designed_base(&mut self) -> Result<Option<[Option<Table>; 3]>> {
         let mut given = Vec::new();
         for quantity in ["q", "dq", "ddq"] {
@@ -295,11 +295,11 @@ fn sampled<'m, 't>(
             [positions, velocities, accelerations] = designed;
         }
         if mode == Mode::ForwardDynamics && velocities.is_none() {
-            // The start is at rest: later rows say nothing of the motion.
+            // The motion starts at rest; later rows do not prescribe it.
             velocities = Some(vec![vec![0.0; log.len()]; joint.joint_type.nv()]);
         }
         match positions {
-            // What loops determine is not prescribed, even where it is written.
+            // Dependent coordinates of loops are not prescribed, even if the file contains them.
             _ if !independent => {}
             Some(positions) => {
                 let accelerations = accelerations.filter(|_| velocities.is_some());

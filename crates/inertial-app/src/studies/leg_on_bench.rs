@@ -1,9 +1,9 @@
-//! What a leg identified on a bench does not reveal (paper 003, section 9.3, table 6).
+//! Parameters of a leg that a test bench does not determine (paper 003, section 9.3, table 6).
 //!
-//! A quadruped's legs are identified twice from the same leg motion, free of noise: with the torso free and the wrench
-//! on it measured, and with the torso fixed. Both estimates explain bench data exactly. Only the first explains a
-//! running robot: the second misses combinations that only a moving torso excites, so torques of the inner joints and
-//! the wrench on the torso are wrong, while the outermost joints, whose links move freely either way, are right.
+//! The legs of a quadruped are identified twice from the same noise-free leg motion: with a free torso and its wrench
+//! measured, and with a fixed torso. Both estimates explain bench data exactly. Only the first explains a running
+//! robot. The second lacks combinations that only a moving torso excites, so torques of the inner joints and the
+//! wrench on the torso are wrong, while the outermost joints, whose links move freely in both cases, are right.
 
 use inertial::dynamics::InverseDynamics;
 use inertial::identifiability::{AnalyzeOptions, analyze};
@@ -16,16 +16,16 @@ use crate::Result;
 /// Number of samples, 50 ms apart.
 const SAMPLES: usize = 240;
 
-/// Errors of the predictions of one estimate (rms).
+/// RMS prediction errors of one estimate.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// Whether the torso was free when the legs were identified.
     pub free: bool,
-    /// Base parameters found.
+    /// Number of base parameters found.
     pub rank: usize,
     /// Torques of a leg on the bench (N m): abduction, hip, knee.
     pub bench: [f64; 3],
-    /// The same with a moving torso.
+    /// Torques of a leg with a moving torso (N m).
     pub moving: [f64; 3],
     /// Moment on the torso (N m).
     pub moment: [f64; 3],
@@ -33,7 +33,7 @@ pub struct Row {
     pub force: [f64; 3],
 }
 
-/// Identifies the quadruped with a free and a fixed torso, and predicts both experiments with either estimate.
+/// Identifies the quadruped with a free and a fixed torso, and predicts both experiments with each estimate.
 pub fn run() -> Result<[Row; 2]> {
     let model = builtin::get("quadruped")?;
     let build = |base| model.build(&BuildOptions { base: Some(base), ..BuildOptions::default() });
@@ -44,7 +44,7 @@ pub fn run() -> Result<[Row; 2]> {
     let row = |is_free: bool, rank: usize, estimate: &[f64]| {
         let fixed = on_bench.errors(&into_names_of(&bench, &bench.parameters(), &free, estimate));
         let moving = on_free.errors(estimate);
-        // One leg: hip abduction, hip, knee; the floating base comes first, force then moment.
+        // One leg: hip abduction, hip, knee. The coordinates of the floating base come first, force before moment.
         let three = |errors: &[f64], first: usize| std::array::from_fn(|k| errors[first + k]);
         Row {
             free: is_free,
@@ -58,14 +58,14 @@ pub fn run() -> Result<[Row; 2]> {
     Ok([row(true, on_free.rank, &from_free), row(false, on_bench.rank, &from_bench)])
 }
 
-/// Values by name: `values` of one mechanism where it has them, else the defaults of the other.
+/// Returns parameters by name: `values` of one mechanism if it has them, otherwise the defaults of the other.
 fn into_names_of(to: &Mechanism, defaults: &[f64], from: &Mechanism, values: &[f64]) -> Vec<f64> {
     let names = from.parameter_names();
     let known: std::collections::HashMap<_, _> = names.iter().zip(values).collect();
     to.parameter_names().iter().zip(defaults).map(|(n, d)| known.get(n).map_or(*d, |v| **v)).collect()
 }
 
-/// A motion, what was measured during it, and how much of it can be known at all.
+/// Motion with its measurements and the structural rank of its regressor.
 struct Experiment {
     regressor: DMatrix<f64>,
     measured: DVector<f64>,
@@ -74,7 +74,7 @@ struct Experiment {
 }
 
 impl Experiment {
-    /// Every coordinate swings in its own three tones; the same joints swing the same way whatever the base.
+    /// Creates an experiment in which every coordinate oscillates at three frequencies; the joints move in the same way with both bases.
     fn new(mechanism: &Mechanism) -> Result<Self> {
         let (nv, np) = (mechanism.nv(), mechanism.parameter_count());
         let dynamics = InverseDynamics::new(mechanism);
@@ -85,7 +85,7 @@ impl Experiment {
             let t = 0.05 * k as f64;
             let (mut step, mut v, mut a) = (vec![0.0; nv], vec![0.0; nv], vec![0.0; nv]);
             for c in 0..nv {
-                // Joints are numbered from the first leg; the torso's six coordinates get numbers of their own.
+                // Joints are numbered from the first leg; the six coordinates of the torso follow.
                 let id = if c < base { 12 + c } else { c - base } as f64;
                 for tone in 1..=3 {
                     let w = 0.9 * f64::from(tone) + 0.13 * id;
@@ -105,13 +105,13 @@ impl Experiment {
         Ok(Self { regressor, measured, nv, rank })
     }
 
-    /// The shortest parameter vector that explains the measurements; the structural rank says what is noise.
+    /// Computes the minimum-norm parameter vector that explains the measurements; the structural rank determines the cut-off.
     fn identify(&self) -> Result<Vec<f64>> {
         let svd = Svd::new(&self.regressor).map_err(inertial::Error::from)?;
         Ok(svd.solve(&self.measured, self.rank, 0.0).as_slice().to_vec())
     }
 
-    /// RMS error of each generalised force.
+    /// Returns the RMS error of each generalised force.
     fn errors(&self, parameters: &[f64]) -> Vec<f64> {
         let error = &self.regressor * DVector::from_column_slice(parameters) - &self.measured;
         let mean = |row: usize| {

@@ -1,4 +1,4 @@
-//! Experiments of the papers, repeated on simulated robots whose truth is known.
+//! Experiments of the papers, repeated on simulated robots with known parameters.
 
 pub mod leg_on_bench;
 pub mod sampled_rank;

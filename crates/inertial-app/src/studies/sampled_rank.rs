@@ -1,7 +1,7 @@
-//! Numerical ranks of a mechanism with loops (paper 004, section 5): sampled regressors whose loops are not quite closed.
+//! Numerical ranks of a mechanism with loops (paper 004, section 5) from sampled regressors with closure errors.
 //!
-//! The rank of a sampled regressor is the number of its singular values above a threshold. What a loop is left open adds to the
-//! regressor, so a rank that is too high follows as soon as this exceeds the threshold.
+//! The numerical rank of a sampled regressor is the number of its singular values above a threshold. Closure errors
+//! of the loops perturb the regressor, so the rank is too high as soon as the perturbation exceeds the threshold.
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::{AnalyzeOptions, analyze};
@@ -10,16 +10,16 @@ use inertial::mechanism::Mechanism;
 
 use crate::{Result, ensure};
 
-/// Samples of the paper.
+/// Number of samples in the paper.
 pub const SAMPLES: usize = 5000;
 
-/// Distances (rad, m) that the dependent joints are moved away from closed loops, at most.
+/// Largest perturbations (rad, m) of the dependent joints from closed loops.
 pub const ERRORS: [f64; 5] = [0.0, 1e-12, 1e-9, 1e-6, 1e-4];
 
 /// Largest distance (rad, m) of the driven joints from the assembled configuration.
 const RANGE: f64 = 0.3;
 
-/// Tries for each sample: some configurations are out of reach.
+/// Number of attempts per sample, since some configurations are out of reach.
 const TRIES: usize = 20;
 
 /// Rank of one sampled regressor.
@@ -27,30 +27,30 @@ const TRIES: usize = 20;
 pub struct Row {
     /// Largest error of the dependent joints (rad, m).
     pub error: f64,
-    /// Largest residual of the loops.
+    /// Largest closure error of the loops.
     pub residual: f64,
-    /// Singular values above the threshold.
+    /// Number of singular values above the threshold.
     pub rank: usize,
-    /// Smallest singular value that counts, and the largest that does not, relative to the largest of all.
+    /// Smallest singular value above the threshold and largest one below it, relative to the largest of all.
     pub gap: [f64; 2],
 }
 
-/// Numerical ranks beside the proved one.
+/// Numerical ranks compared with the proved one.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Rank by exact arithmetic.
+    /// Rank from exact arithmetic.
     pub rank: usize,
     /// Whether the rank is certified.
     pub certified: bool,
     /// Number of parameters.
     pub parameters: usize,
-    /// Threshold of singular values relative to the largest: the number of rows times the rounding unit, as in MATLAB and NumPy.
+    /// Threshold of singular values relative to the largest: the number of rows times the machine epsilon, as in MATLAB and NumPy.
     pub threshold: f64,
-    /// Sampled regressors.
+    /// Ranks of the sampled regressors.
     pub rows: Vec<Row>,
 }
 
-/// Samples regressors with loops that are closed to different accuracies.
+/// Computes the ranks of regressors whose loops are closed with different accuracy.
 pub fn run(mechanism: &Mechanism, samples: usize, seed: u64) -> Result<Outcome> {
     let closed = ClosedMechanism::new(mechanism)?;
     ensure!(samples * closed.dof() > 0, "the study needs samples of a mechanism that moves");
@@ -68,7 +68,7 @@ pub fn run(mechanism: &Mechanism, samples: usize, seed: u64) -> Result<Outcome> 
     })
 }
 
-/// Uniform numbers from -1 to 1.
+/// Uniform random numbers from -1 to 1.
 struct Random(SplitMix);
 
 impl Random {
@@ -77,14 +77,14 @@ impl Random {
     }
 }
 
-/// A configuration with closed loops, and velocities and accelerations of the independent joints.
+/// Configuration with closed loops, and velocities and accelerations of the independent joints.
 struct State {
     q: Vec<f64>,
     v: Vec<f64>,
     a: Vec<f64>,
 }
 
-/// Random states around the assembled configuration.
+/// Returns random states around the assembled configuration.
 fn states(closed: &ClosedMechanism<'_>, samples: usize, random: &mut Random) -> Result<Vec<State>> {
     let mut workspace = closed.workspace();
     let mut out = Vec::with_capacity(samples);

@@ -1,7 +1,7 @@
-//! Slow motion reveals little of a body's inertia (paper 001, section IV, table I).
+//! Weak excitation of a body's inertia by slow motion (paper 001, section IV, table I).
 //!
-//! An arm with three shoulder joints moves from point to point, a force/torque sensor in the upper arm carries what lies
-//! beyond, and the slower the motion the less it shows of the inertia.
+//! An arm with three shoulder joints moves from point to point. A force/torque sensor in the upper arm carries the
+//! rest of the arm. The slower the motion, the larger the error of the inertia.
 
 use inertial::dynamics::{Workspace, body_accelerations};
 use inertial::estimation::{
@@ -30,13 +30,13 @@ const OFFSET: [f64; 6] = [3.0, -2.0, 5.0, 0.3, 0.1, -0.2];
 /// Range of the three joints (rad): pitch, roll and yaw of a shoulder.
 const RANGE: [[f64; 2]; 3] = [[-1.6, 0.1], [0.1, 2.4], [-0.6, 1.3]];
 
-/// What lies beyond the sensor: elbow, forearm and hand, 1.84 kg.
+/// Returns the inertia of the body carried by the sensor: elbow, forearm and hand, 1.84 kg.
 pub fn truth() -> Inertia<f64> {
     let about = matrix![0.0113, 0.0003, -0.005; 0.0003, 0.0143, 0.0004; -0.005, 0.0004, 0.006];
     Inertia::from_com(1.84, vector![0.033, 0.002, 0.111], about)
 }
 
-/// The shoulder, with the sensor ten centimetres down the upper arm.
+/// Builds the shoulder, with the sensor ten centimetres down the upper arm.
 fn arm() -> Result<Mechanism> {
     let hinge = |axis| JointType::Revolute { axis };
     MechanismBuilder::new("shoulder", "torso")
@@ -55,7 +55,7 @@ fn arm() -> Result<Mechanism> {
         .map_err(Error::from)
 }
 
-/// Uniform and normal numbers from a seed.
+/// Uniform and normal random numbers from a seed.
 struct Random(SplitMix);
 
 impl Random {
@@ -64,7 +64,7 @@ impl Random {
     }
 
     fn normal(&mut self) -> f64 {
-        // Box and Muller.
+        // Box-Muller transform.
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }
@@ -74,11 +74,11 @@ pub const SOLVERS: [Solver; 3] = [Solver::Barrier, Solver::Manifold, Solver::Log
 
 /// Estimates from one log.
 pub struct Row {
-    /// Time from point to point.
+    /// Time from point to point (s).
     pub time: f64,
-    /// Least squares (the paper's problem 17).
+    /// Least-squares estimate (problem 17 of the paper).
     pub plain: Identification,
-    /// Over consistent bodies (its problem 22), without a prior, by [`SOLVERS`].
+    /// Physically consistent estimates (problem 22 of the paper) without a prior, by [`SOLVERS`].
     pub consistent: Vec<Identification>,
 }
 
@@ -88,7 +88,7 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
     let mut random = Random(SplitMix::new(seed));
     let count = (LENGTH * RATE).round() as usize;
     let per_move = (time * RATE).round() as usize;
-    // Points until the log ends.
+    // Points until the end of the log.
     let points: Vec<[f64; 3]> = (0..count / per_move + 2)
         .map(|_| RANGE.map(|[low, high]| low + (high - low) * random.uniform()))
         .collect();
@@ -118,7 +118,7 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
             wrench.push(x + OFFSET[i] + NOISE[i / 3] * random.normal());
         }
     }
-    // Local polynomials of fourth order, a quarter of a move wide; the ends, where they do not fit, are left out.
+    // Local polynomials of fourth order, a quarter of a move wide; the ends, where the window does not fit, are left out.
     let half = (per_move / 8).max(3);
     let filter = local_polynomials(half)?;
     let mut states = [vec![], vec![], vec![]];
@@ -148,15 +148,15 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
     })
 }
 
-/// The fifth-order polynomial from 0 to 1 in unit time without speed and acceleration at its ends, and its derivatives.
+/// Returns the minimum-jerk polynomial of fifth order from 0 to 1 in unit time, at rest at both ends, and its derivatives.
 fn minimum_jerk(s: f64) -> [f64; 3] {
     let position = s * s * s * (10.0 + s * (-15.0 + 6.0 * s));
     let speed = 30.0 * s * s * (1.0 - s) * (1.0 - s);
     [position, speed, 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)]
 }
 
-/// Savitzky and Golay's filter of fourth order over `2 half + 1` samples: rows that give value, first and second
-/// derivative in the middle.
+/// Returns the Savitzky-Golay filter of fourth order over `2 half + 1` samples: weights of the value and of its first
+/// and second derivative at the centre.
 fn local_polynomials(half: usize) -> Result<[Vec<f64>; 3]> {
     let step = 1.0 / RATE;
     let scale = half as f64 * step;
@@ -170,7 +170,7 @@ fn local_polynomials(half: usize) -> Result<[Vec<f64>; 3]> {
     Ok([row(0, 1.0), row(1, 1.0 / scale), row(2, 2.0 / (scale * scale))])
 }
 
-/// The tensor about the sensor's origin.
+/// Returns the inertia tensor about the origin of the sensor.
 pub fn tensor(found: &Identification) -> Matrix3<f64> {
     let p = &found.parameters;
     Matrix3::new(p[4], p[5], p[6], p[5], p[7], p[8], p[6], p[8], p[9])

@@ -1,14 +1,14 @@
-//! Thousands of damaged inputs through everything that reads a user's bytes: each gives a result or one line.
+//! Fuzz tests: thousands of damaged inputs for everything that reads user data; each gives a result or a one-line error.
 //!
-//! The run is the same every time; `INERTIAL_FUZZ_CASES` makes it longer. `scripts/fuzz.sh` looks further, where cargo-fuzz is
-//! installed; requests to `inertial serve` are damaged in the tests of the program.
+//! The tests are deterministic; `INERTIAL_FUZZ_CASES` increases their number. `scripts/fuzz.sh` searches further if
+//! cargo-fuzz is installed. Damaged requests to `inertial serve` are part of the tests of the program.
 
 use inertial_app::{Disk, identify};
 
 use crate::mutation::{Random, cases, damaged, seeds};
 use crate::targets::{self, TARGETS, Target};
 
-/// Runs a target on its seeds and on damaged ones.
+/// Runs a target on its seeds and on damaged copies of them.
 fn survives(folder: &str, target: Target, seeds: &[Vec<u8>], usual: usize) {
     // Some seeds need a column map.
     let sound = seeds.iter().filter(|seed| target(seed)).count();
@@ -25,7 +25,7 @@ fn survives(folder: &str, target: Target, seeds: &[Vec<u8>], usual: usize) {
     assert!(usable > 0, "{folder}");
 }
 
-/// Keeps an input that ended in a panic, and fails.
+/// Saves an input that caused a panic, and fails.
 fn report(folder: &str, input: &[u8]) -> bool {
     let path = std::env::temp_dir().join(format!("inertial-damaged-{folder}-{}", input.len()));
     std::fs::write(&path, input).unwrap();
@@ -37,7 +37,7 @@ fn run(folder: &str, usual: usize) {
     survives(folder, *target, &seeds(folder), usual);
 }
 
-/// One test for each target.
+/// Defines one test for each target.
 macro_rules! targets {
     ($($test:ident: $folder:literal, $cases:literal;)*) => {
         $(#[test]
@@ -75,7 +75,7 @@ targets! {
     streams: "stream", 1000;
 }
 
-/// A summary has a checksum: damage is refused, or changes nothing (spaces, digits beyond those of a double).
+/// A summary has a checksum: damage is rejected, or has no effect (spaces, digits beyond the precision of a double).
 #[test]
 fn summaries() {
     let context = targets::context;

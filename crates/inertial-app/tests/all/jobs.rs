@@ -1,4 +1,4 @@
-//! Jobs without a program around them: typed options, inputs in memory, an observer.
+//! Jobs called as a library: typed options, inputs in memory, an observer.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ fn model(name: &str) -> Model {
     Model::load(&format!("builtin:{name}"), &ModelOptions::default(), &Disk::default()).unwrap()
 }
 
-/// A log of a robot whose joints swing, as CSV.
+/// Returns a log of a robot with oscillating joints, as CSV.
 fn simulated(model: &Model) -> Vec<u8> {
     let names: Vec<&str> = model.mechanism.joints().iter().map(|j| j.name.as_str()).collect();
     let mut motion = format!("t,{}\n", names.iter().map(|n| format!("q.{n}")).collect::<Vec<_>>().join(","));
@@ -72,7 +72,7 @@ fn a_log_in_memory_gives_what_its_file_gives() {
     let from_memory =
         identify::run(&model, &options, &Context { inputs: &inputs, progress: &Silent }).unwrap();
     assert_eq!(serde_json::to_string(&from_file).unwrap(), serde_json::to_string(&from_memory).unwrap());
-    // The summary of the logs says all that the estimate needs.
+    // The summary of the logs is sufficient for the estimate.
     let summaries = HashMap::from([("earlier".to_owned(), from_file.summary.clone())]);
     let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let options = identify::Options { logs: vec!["earlier".into()], ..identify::Options::default() };
@@ -80,7 +80,7 @@ fn a_log_in_memory_gives_what_its_file_gives() {
     assert_eq!(again.result.values, from_file.result.values);
 }
 
-/// Keeps the notes, and stops the work where it is told to.
+/// Observer that stores the notes, and stops the work if requested.
 struct Observer {
     stops: bool,
     notes: Mutex<Vec<Note>>,
@@ -110,7 +110,7 @@ fn an_observer_gets_the_notes_and_can_stop_the_work() {
     };
     let (done, notes) = run(false);
     assert!(done.is_ok());
-    // How the log was filtered is told, by the name of the log.
+    // The filter settings are reported with the name of the log.
     assert!(notes.iter().any(|n| n.code() == "log" && n.to_string().starts_with("log: ")), "{notes:?}");
     assert!(matches!(run(true).0, Err(Error::Interrupted)));
 }
@@ -129,7 +129,7 @@ fn options_are_read_from_json_and_check_themselves() {
     {
         assert!(serde_json::from_str::<identify::Options>(wrong).is_err(), "{wrong}");
     }
-    // The message spells the option as the caller's users know it.
+    // The message spells the option as in the interface of the caller.
     let wrong = identify::Options { holdout: Some(1.5), ..identify::Options::default() };
     let error = wrong.check().unwrap_err();
     assert_eq!(error.message(&|name| format!("{name}=")), "holdout=: expected a fraction between 0 and 1");

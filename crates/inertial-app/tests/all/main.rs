@@ -1,4 +1,4 @@
-//! Jobs without a program around them, and everything that reads a user's bytes on damaged ones.
+//! Tests of jobs called as a library, and of everything that reads user data with damaged inputs.
 
 #![allow(clippy::unwrap_used)]
 

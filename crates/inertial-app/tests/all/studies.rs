@@ -1,9 +1,9 @@
-//! Studies of the papers, against what the papers and the theory say.
+//! Studies of the papers, compared with the printed results and with the theory.
 
 use inertial::mechanism::{BuildOptions, builtin};
 use inertial_app::studies::{leg_on_bench, sampled_rank, slow_motion};
 
-/// Table 6 of paper 003: zeros are zeros up to rounding, all else is far from it.
+/// Table 6 of paper 003: zero entries are zero up to rounding error, all others are far from zero.
 #[test]
 fn a_bench_predicts_the_knee_alone() {
     let [free, fixed] = leg_on_bench::run().unwrap();
@@ -16,11 +16,11 @@ fn a_bench_predicts_the_knee_alone() {
     assert!(free.rank > fixed.rank);
 }
 
-/// A sampled rank is right only where loops are closed better than the threshold.
+/// The sampled rank is correct only if the closure errors are smaller than the threshold.
 #[test]
 fn open_loops_raise_the_sampled_rank() {
     let mechanism = builtin::get("2rru-1rrs").unwrap().build(&BuildOptions::default()).unwrap();
-    // Each sample gives three rows for 70 parameters: these are plenty.
+    // Each sample gives three rows for 70 parameters, so 300 samples suffice.
     let found = sampled_rank::run(&mechanism, 300, 1).unwrap();
     assert_eq!((found.rank, found.parameters - found.rank, found.certified), (25, 45, true));
     assert_eq!(found.rows[0].rank, found.rank);
@@ -41,16 +41,16 @@ fn slow_motion_has_impossible_least_squares_and_possible_bodies() {
             assert_eq!(row.time, time);
             impossible[k] += usize::from(!row.plain.bodies[0].consistent);
             assert!(row.consistent[0].bodies[0].consistent, "{time} s");
-            // Mass and centre are known from gravity, however slow; 1 % is several of their standard errors.
+            // Mass and centre of mass are determined by gravity at any speed; 1 % is several of their standard errors.
             assert!((row.consistent[0].bodies[0].mass / truth.mass - 1.0).abs() < 0.01);
             for other in &row.consistent[1..] {
-                // Each solver ends where cost and bound meet to nine digits; flat directions of slow motion are less sharp.
+                // Each solver stops when cost and bound agree to nine digits; flat directions of slow motion are less accurate.
                 let apart = (slow_motion::tensor(other) - slow_motion::tensor(&row.consistent[0])).norm();
                 assert!(apart < 1e-2 * truth.rotational.norm(), "{time} s: {apart:e}");
             }
             let distance = (slow_motion::tensor(&row.plain) - slow_motion::tensor(&row.consistent[0])).norm();
             if time <= 1.0 {
-                // Both are the same estimate, as far as the solver's gap and the trace of a prior go.
+                // Both are the same estimate, up to the duality gap and the small weight of the prior.
                 assert!(distance < 1e-4 * truth.rotational.norm(), "{time} s: {distance:e}");
                 assert!(
                     (slow_motion::tensor(&row.plain) - truth.rotational).norm()
@@ -59,8 +59,8 @@ fn slow_motion_has_impossible_least_squares_and_possible_bodies() {
             }
         }
     }
-    // At ten seconds the error of each second moment is several times the moment itself: all three come out positive, and
-    // fit with the centre, in well under half of the draws.
+    // At ten seconds the error of each second moment is several times the moment itself. In well under half of the
+    // draws all three are positive and consistent with the centre.
     assert!(impossible[0] > DRAWS / 2, "{impossible:?}");
     assert_eq!(impossible[3..], [0, 0]);
 }

@@ -7,10 +7,10 @@ use inertial_report::text;
 use crate::output::Answer;
 use crate::shell::Shell;
 
-/// Errors below this are rounding (N, N m).
+/// Threshold below which errors are rounding errors (N, N m).
 const ROUNDING: f64 = 1e-8;
 
-/// Prints what estimates from a free and from a fixed torso predict.
+/// Prints the predictions of estimates from a free and from a fixed torso.
 pub fn run(shell: &Shell) -> Result<Answer> {
     let rows = leg_on_bench::run()?;
     let three = |values: [f64; 3]| {

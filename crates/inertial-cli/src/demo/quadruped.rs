@@ -1,4 +1,4 @@
-//! The quadruped's experiment: its base is moved and its legs swing, sensors are read, the parameters found again.
+//! Experiment with the quadruped: a motion of base and legs is simulated with sensor noise, and the parameters are identified.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ const HARMONICS: usize = 5;
 /// Standard deviations of the sensors, by column.
 const NOISE: [(&str, f64); 3] = [("tau", 0.05), ("wrench.f", 0.5), ("wrench.t", 0.1)];
 
-/// Simulates, identifies, and tells how far the result is from the truth.
+/// Simulates the motion, identifies the parameters, and reports their errors.
 pub fn experiment(mechanism: &Mechanism, style: Style) -> Result<String> {
     let motion = motion(mechanism)?;
     let clean = record(mechanism, &motion, None)?;
@@ -57,7 +57,7 @@ pub fn experiment(mechanism: &Mechanism, style: Style) -> Result<String> {
         significant(ratios.last().copied().unwrap_or_default(), 2)
     );
     let rows = found.base_parameters.iter().zip(&truth).take(10).map(|(p, truth)| {
-        // What symmetry makes zero is not always zero to the last digit.
+        // Values that are zero by symmetry may have rounding errors.
         let truth = if truth.abs() < 1e-12 * scale { 0.0 } else { *truth };
         [p.name.clone(), significant(truth, 5), significant(p.value, 5), significant(p.std_error, 2)]
     });
@@ -66,12 +66,12 @@ pub fn experiment(mechanism: &Mechanism, style: Style) -> Result<String> {
     Ok(out)
 }
 
-/// Error and standard error of each base parameter.
+/// Returns the error and standard error of each base parameter.
 fn errors<'a>(found: &'a Identification, truth: &'a [f64]) -> impl Iterator<Item = (f64, f64)> + 'a {
     found.base_parameters.iter().zip(truth).map(|(p, truth)| (p.value - truth, p.std_error))
 }
 
-/// Sums of sines with random phases that fill nine tenths of each joint's range, and a moderate motion of the base.
+/// Returns sums of sines with random phases that cover nine tenths of the range of each joint, and a moderate motion of the base.
 fn motion(mechanism: &Mechanism) -> Result<Trajectory> {
     let mut source = SplitMix::new(4);
     let mut draw = || (source.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
@@ -101,7 +101,7 @@ fn record(mechanism: &Mechanism, motion: &Trajectory, seed: Option<u64>) -> Resu
 }
 
 fn estimate(equations: &Equations<'_>, log: &Record) -> Result<Identification> {
-    // No prior: the model's own inertias would be the truth itself.
+    // A prior is not used, since the inertias of the model are the true ones.
     let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
     Ok(identify(equations, &log.summary(equations)?, None, &options)?)
 }

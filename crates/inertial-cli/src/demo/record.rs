@@ -1,4 +1,4 @@
-//! What sensors read along a motion: the middle of every demo's loop.
+//! Simulated sensor readings along a motion, for the demos.
 
 use anyhow::Result;
 use inertial::dynamics::{ClosedMechanism, InverseDynamics, Samples};
@@ -7,7 +7,7 @@ use inertial::excitation::Trajectory;
 use inertial::mechanism::{Base, Mechanism};
 use inertial::simulation::{JointForces, Prescribed, PrescribedMotion, Reading, Sensors};
 
-/// Positions, velocities, accelerations and forces, one sample after the other.
+/// Positions, velocities, accelerations and forces, sample by sample.
 pub struct Record {
     q: Vec<f64>,
     v: Vec<f64>,
@@ -16,8 +16,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads the sensors along the motion; with a seed, noise of the given standard deviations by column comes upon the
-    /// forces.
+    /// Simulates the sensors along the motion; with a seed, noise of the given standard deviations by column is added to the forces.
     pub fn new(
         mechanism: &Mechanism,
         motion: &Trajectory,
@@ -55,7 +54,7 @@ impl Record {
         Ok(out)
     }
 
-    /// What estimators need of it.
+    /// Returns the summary of the samples for the estimators.
     pub fn summary(&self, equations: &Equations<'_>) -> Result<Summary> {
         let dynamics = InverseDynamics::new(equations.mechanism());
         let samples = Samples::new(&dynamics, self.tau.len() / dynamics.nv(), &self.q, &self.v, &self.a)?;

@@ -1,4 +1,4 @@
-//! `inertial demo sampled-rank`: why numerical ranks of mechanisms with loops go wrong (paper 004).
+//! `inertial demo sampled-rank`: errors of numerical ranks of mechanisms with loops (paper 004).
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use inertial_report::text;
 use crate::output::Answer;
 use crate::shell::Shell;
 
-/// Mechanism of the paper for which it reports a nullity of 43 by the numerical method.
+/// Mechanism for which the paper reports a nullity of 43 with the numerical method.
 const MODEL: &str = "2rru-1rrs";
 
 const SEED: u64 = 1;
 
-/// Prints ranks of sampled regressors beside the proved one.
+/// Prints ranks of sampled regressors and the proved rank.
 pub fn run(shell: &Shell) -> Result<Answer> {
     let mechanism = builtin::get(MODEL)?.build(&BuildOptions::default())?;
     let found = sampled_rank::run(&mechanism, SAMPLES, SEED)?;

@@ -1,4 +1,4 @@
-//! `inertial demo slow-motion`: the study of paper 001 with a body whose truth is known.
+//! `inertial demo slow-motion`: the study of paper 001 with a body of known inertia.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::shell::Shell;
 
 const SEED: u64 = 1;
 
-/// Prints a table like the paper's table I; with a path, draws the errors of the inertia.
+/// Prints a table like table I of the paper; with a path, also draws the errors of the inertia.
 pub fn run(shell: &Shell, picture_to: Option<&std::path::Path>) -> Result<Answer> {
     let rows = TIMES.iter().map(|&time| study(time, SEED)).collect::<Result<Vec<_>, _>>()?;
     let mut out = String::from(
@@ -70,7 +70,7 @@ pub fn run(shell: &Shell, picture_to: Option<&std::path::Path>) -> Result<Answer
     Ok(Answer::Yes)
 }
 
-/// Error of the inertia tensor over the time from point to point, both logarithmic; impossible bodies are hollow.
+/// Draws the error of the inertia tensor over the time from point to point, both logarithmic; inconsistent bodies are hollow.
 fn picture(rows: &[Row]) -> String {
     let exact = truth().rotational;
     let error = |f: &Identification| (tensor(f) - exact).norm() / exact.norm();

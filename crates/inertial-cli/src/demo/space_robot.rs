@@ -1,4 +1,4 @@
-//! `inertial demo space-robot`: section VI of paper 002, as published and with what came after.
+//! `inertial demo space-robot`: section VI of paper 002, as published and with later methods.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,9 +14,9 @@ use inertial_report::{plots, text};
 use crate::output::Answer;
 use crate::shell::Shell;
 
-/// Which part to run, and where its results go.
+/// Options of the demo.
 pub struct Wanted<'a> {
-    /// The published motion alone, without designs.
+    /// Whether only the published motion is run, without designs.
     pub published: bool,
     pub json: bool,
     /// Folder of figures 4, 6 and 7.

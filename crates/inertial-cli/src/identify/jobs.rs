@@ -1,4 +1,4 @@
-//! The jobs of `inertial identify`: options to outcome, outcome to files and text.
+//! Jobs of `inertial identify`: conversion of options, and output of results.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::Args;
 use crate::output::Answer;
 use crate::shell::Shell;
 
-/// Prints an outcome as JSON, or its text with what was drawn.
+/// Prints an outcome as JSON, or as text with the plots.
 fn show(
     args: &Args,
     shell: &Shell,
@@ -32,7 +32,7 @@ fn show(
     Ok(Answer::Yes)
 }
 
-/// Adds a text to the files, where both are there.
+/// Adds a text to the output files if both text and path are present.
 fn add(files: &mut OutputFiles, path: Option<&Path>, text: Option<&String>) -> Result<()> {
     if let (Some(path), Some(text)) = (path, text) {
         files.add(path, text)?;
@@ -40,7 +40,7 @@ fn add(files: &mut OutputFiles, path: Option<&Path>, text: Option<&String>) -> R
     Ok(())
 }
 
-/// From forces, with the gains of drives where they are asked for.
+/// Identifies a robot from forces, with drive gains if requested.
 pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
     let model = args.load(shell)?;
     let context = shell.context();
@@ -63,11 +63,11 @@ pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
     })?;
     shell.write(files, args.json)?;
     show(args, shell, &outcome, || text::text(&outcome.result, shell.style()) + &drawn)?;
-    // A model that was asked for and withheld is a no.
+    // A requested model that is not written gives the exit status of a no.
     Ok(if args.out.is_some() && outcome.model.is_none() { Answer::No } else { Answer::Yes })
 }
 
-/// Only what a link carries.
+/// Identifies the payload of a link.
 pub fn payload(args: &Args, link: &str, shell: &Shell) -> Result<Answer> {
     let model = args.load(shell)?;
     let context = shell.context();
@@ -82,7 +82,7 @@ pub fn payload(args: &Args, link: &str, shell: &Shell) -> Result<Answer> {
     show(args, shell, &outcome, || text::text(&outcome.result, shell.style()) + &drawn)
 }
 
-/// From momentum.
+/// Identifies a free-flying robot from momentum.
 pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
     ensure!(args.summary_out.is_none(), "--summary-out: there are no summaries of momentum");
     let model = args.load(shell)?;
@@ -98,7 +98,7 @@ pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
     show(args, shell, &outcome, || momentum::text(&outcome.result, shell.style()) + &drawn)
 }
 
-/// From a regressor that was computed elsewhere.
+/// Identifies bodies from an externally computed regressor.
 pub fn regressor(args: &Args, regressor: &str, shell: &Shell) -> Result<Answer> {
     ensure!(!args.pictures.wanted(), "--regressor draws nothing: there is no motion");
     let model = args.model.as_ref().map(|_| args.load(shell)).transpose()?;
@@ -106,7 +106,7 @@ pub fn regressor(args: &Args, regressor: &str, shell: &Shell) -> Result<Answer> 
     show(args, shell, &outcome, || rows::text(&outcome.result, shell.style()))
 }
 
-/// While a stream grows.
+/// Identifies a robot from a stream.
 pub fn follow(args: &Args, stream: &str, shell: &Shell) -> Result<Answer> {
     ensure!(!args.pictures.wanted(), "--follow draws nothing: a stream has no end");
     ensure!(

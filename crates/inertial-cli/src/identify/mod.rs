@@ -1,4 +1,4 @@
-//! `inertial identify`: what are the parameters, given what was measured?
+//! `inertial identify`: identification of parameters from measured data.
 
 mod jobs;
 
@@ -139,7 +139,7 @@ Examples:
   inertial identify --regressor Y.npy --rhs tau.npy --bodies 7 --column-order pinocchio
   stream | inertial identify robot.urdf --follow - --forget 30"#;
 
-/// Headings of the help.
+/// Headings in the help.
 const UNKNOWNS: &str = "Unknowns";
 const ESTIMATION: &str = "Estimation";
 const VALIDATION: &str = "Validation";
@@ -164,48 +164,48 @@ pub struct Args {
     #[arg(long, value_name = "FRICTION", value_parser = choice::<Friction>(), help_heading = UNKNOWNS,
           default_value = Unknowns::default().friction.word())]
     friction: Friction,
-    /// Constant offsets of the joints' torques: where the data call for them, of all joints (also --offset alone), or none
+    /// Constant torque offsets of the joints: if the data require them, for all joints (also --offset alone), or none
     #[arg(long, value_name = "OFFSET", value_parser = choice::<Offset>(), help_heading = UNKNOWNS, num_args = 0..=1,
           require_equals = true, default_value = Unknowns::default().offset.word(),
           default_missing_value = Offset::Yes.word())]
     offset: Offset,
-    /// What the sensors give besides the motion [default: joint-torques; with a floating base both]
+    /// Measured quantities besides the motion [default: joint-torques; with a floating base both]
     #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>(), help_heading = UNKNOWNS)]
     measured: Option<Measured>,
-    /// Drives that turn with two neighbouring joints: looked for in the data, or only those of --joint-model
+    /// Drives that are coupled to two neighbouring joints: searched for in the data, or only those of --joint-model
     #[arg(long, value_name = "COUPLING", value_parser = choice::<Coupling>(), help_heading = UNKNOWNS,
           hide_short_help = true, default_value = Unknowns::default().coupling.word())]
     coupling: Coupling,
     /// Couplings, springs, counterbalances and other terms of the joints, in TOML
     #[arg(long, value_name = "PATH", help_heading = UNKNOWNS, hide_short_help = true)]
     joint_model: Option<String>,
-    /// Estimator [default: consistent; from momentum eiv, without --noise ols]
+    /// Estimator [default: consistent; for momentum eiv, or ols without --noise]
     #[arg(long, value_name = "ESTIMATOR", value_parser = estimator(), help_heading = ESTIMATION)]
     estimator: Option<String>,
     /// Solver of the consistent estimator [default: barrier]
     #[arg(long, value_name = "SOLVER", value_parser = choice::<Solver>(), help_heading = ESTIMATION,
           hide_short_help = true)]
     solver: Option<Solver>,
-    /// Prior of the consistent estimator: model, none, or a model file; with ols, wls and irls none is the pseudo-inverse
+    /// Prior of the consistent estimator: model, none, or a model file; with ols, wls and irls, none selects the pseudo-inverse
     #[arg(long, value_name = "PATH", default_value_t = Estimate::default().prior, help_heading = ESTIMATION)]
     prior: String,
     /// Weight of the prior [default: 1]
     #[arg(long, value_name = "W", value_parser = positive, help_heading = ESTIMATION, hide_short_help = true)]
     prior_weight: Option<f64>,
-    /// How the distance to the prior is measured
+    /// Measure of the distance to the prior
     #[arg(long, value_name = "KIND", value_parser = choice::<PriorKind>(), help_heading = ESTIMATION,
           hide_short_help = true, default_value = Estimate::default().prior_kind.word())]
     prior_kind: PriorKind,
-    /// Where the mass of bodies may be: links, or a TOML file
+    /// Regions that contain the mass of bodies: links, or a TOML file
     #[arg(long, value_name = "PATH", help_heading = ESTIMATION, hide_short_help = true)]
     bounds: Option<String>,
-    /// Name the unknowns that are below the noise; ols, wls and irls take them as zero
+    /// Report the unknowns below the noise level; ols, wls and irls set them to zero
     #[arg(long, help_heading = ESTIMATION, hide_short_help = true)]
     essential: bool,
-    /// Give the covariance of the base parameters in the JSON
+    /// Include the covariance of the base parameters in the JSON
     #[arg(long, help_heading = ESTIMATION, hide_short_help = true)]
     covariance: bool,
-    /// Give intervals that contain these for certain, where no sample has more noise than --noise-bound
+    /// Compute guaranteed intervals of these quantities, valid if no sample has more noise than --noise-bound
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',', value_parser = choice::<Quantity>(), requires = "noise_bound",
           help_heading = ESTIMATION, hide_short_help = true)]
     bounds_on: Vec<Quantity>,
@@ -213,20 +213,20 @@ pub struct Args {
     #[arg(long, value_name = "X|NAME=X,…", value_delimiter = ',', value_parser = noise_bound, requires = "bounds_on",
           help_heading = ESTIMATION, hide_short_help = true)]
     noise_bound: Vec<Setting>,
-    /// Give 95 % credible intervals of the posterior of consistent bodies, by sampling
+    /// Compute 95 % credible intervals of the posterior of consistent bodies, by sampling
     #[arg(long, help_heading = ESTIMATION, hide_short_help = true)]
     posterior: bool,
-    /// Time of the consistent estimator's solver [s]; afterwards the result is its best estimate so far, with its gap
+    /// Time limit of the consistent estimator's solver [s], after which the result is its best estimate so far, with its gap
     #[arg(long, value_name = "SECONDS", help_heading = ESTIMATION, hide_short_help = true)]
     time_limit: Option<f64>,
     /// Logs to validate with
     #[arg(long, value_name = "LOG", num_args = 1.., conflicts_with = "holdout", help_heading = VALIDATION)]
     validate: Vec<String>,
-    /// Keep the last fraction of each log to validate with
+    /// Fraction at the end of each log that is held out for validation
     #[arg(long, value_name = "F", value_parser = fraction, help_heading = VALIDATION)]
     holdout: Option<f64>,
-    /// Write the model with the identified values and nothing else changed, completely or not at all; as a mechanism file where
-    /// PATH ends with .toml or .json
+    /// Write the model with the identified values and nothing else changed, completely or not at all; as a mechanism
+    /// file if PATH ends with .toml or .json
     #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Write the model even if it predicts worse than the given one
@@ -240,13 +240,13 @@ pub struct Args {
     summary_out: Option<PathBuf>,
     #[command(flatten)]
     pictures: Pictures,
-    /// Identify only what LINK carries: behind a force/torque sensor, or as a difference in torques
+    /// Identify only the payload of LINK: with a force/torque sensor, or from the difference in torques
     #[arg(long, value_name = "LINK", conflicts_with = "summary_out", help_heading = PAYLOAD, hide_short_help = true)]
     payload: Option<String>,
-    /// With --payload: logs of the robot without it [default: the model is the robot without it]
+    /// With --payload: logs of the unloaded robot [default: the model describes the unloaded robot]
     #[arg(long, value_name = "LOG", num_args = 1.., requires = "payload", help_heading = PAYLOAD, hide_short_help = true)]
     unloaded: Vec<String>,
-    /// Estimate the factor of each joint's torque, known beforehand to this share (0.2: 20 %)
+    /// Estimate the torque gain of each joint, known beforehand to this relative uncertainty (0.2: 20 %)
     #[arg(long, value_name = "SHARE", value_parser = positive, conflicts_with_all = ["payload", "follow", "summary_out"],
           help_heading = GAINS, hide_short_help = true)]
     gains: Option<f64>,
@@ -254,14 +254,14 @@ pub struct Args {
     #[arg(long, value_name = "LOG", num_args = 1.., requires_all = ["gains", "known_payload"], help_heading = GAINS,
           hide_short_help = true)]
     loaded: Vec<String>,
-    /// The payload of these logs: mass and, if known, centre of mass in the link's frame and inertia about it
+    /// With --loaded: mass of the payload and, if known, centre of mass in the link's frame and inertia about it
     #[arg(long, value_name = "LINK=M[,X,Y,Z[,IXX,IYY,IZZ[,IXY,IXZ,IYZ]]]", requires = "loaded", help_heading = GAINS,
           hide_short_help = true)]
     known_payload: Option<Payload>,
     /// Standard deviations of measured rates and momenta, by column or group of columns
     #[arg(long, value_name = "COLUMN=SD,…", value_delimiter = ',', help_heading = FLIGHT, hide_short_help = true)]
     noise: Vec<Setting>,
-    /// Where positions come from
+    /// Source of the positions
     #[arg(long, value_name = "FROM", value_parser = choice::<Positions>(), help_heading = FLIGHT, hide_short_help = true,
           default_value = flight::Options::default().positions.word())]
     positions: Positions,
@@ -273,7 +273,7 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value_t = follow::Options::default().every, value_parser = positive,
           help_heading = STREAM, hide_short_help = true)]
     every: f64,
-    /// With --follow: seconds after which a sample has faded to 1/e [default: never]
+    /// With --follow: time in seconds after which the weight of a sample has decayed to 1/e [default: never]
     #[arg(long, value_name = "S", value_parser = positive, help_heading = STREAM, hide_short_help = true)]
     forget: Option<f64>,
     /// With --follow: seconds over which motion and torques are smoothed; results lag by half of it
@@ -290,7 +290,7 @@ pub struct Args {
     /// With --regressor: number of bodies [default: those of MODEL]
     #[arg(long, value_name = "N", requires = "regressor", help_heading = REGRESSOR, hide_short_help = true)]
     bodies: Option<usize>,
-    /// With --regressor: rows of one sample, each with a noise of its own [default: columns of --rhs]
+    /// With --regressor: rows per sample, each with its own noise level [default: columns of --rhs]
     #[arg(long, value_name = "N", requires = "regressor", help_heading = REGRESSOR, hide_short_help = true)]
     rows_per_sample: Option<usize>,
     /// With --regressor: order of the ten columns of a body
@@ -303,7 +303,7 @@ pub struct Args {
     options: ModelArgs,
 }
 
-/// Reads the word of an estimator; names of solvers are estimators too.
+/// Returns the parser of estimator names, which also accepts those of solvers.
 fn estimator() -> impl TypedValueParser<Value = String> {
     let own = Estimator::ALL.iter().map(|(_, word, about)| PossibleValue::new(*word).help(*about));
     let solvers = SOLVERS_AS_ESTIMATORS.iter().map(|(word, _)| PossibleValue::new(*word).hide(true));
@@ -311,7 +311,7 @@ fn estimator() -> impl TypedValueParser<Value = String> {
 }
 
 impl Args {
-    /// Loads the model, after the outputs are known.
+    /// Loads the model, after the outputs are reserved.
     pub fn load(&self, shell: &Shell) -> Result<Model> {
         let joints = self.out.as_deref().map(|out| shell.disk().joint_file(out)).transpose()?;
         let files = self.out.iter().chain(&joints).chain(&self.summary_out);
@@ -327,12 +327,12 @@ impl Args {
         })
     }
 
-    /// Name of the model; empty where there is none.
+    /// Returns the name of the model; empty if there is none.
     pub fn model_name(&self) -> &str {
         self.model.as_deref().unwrap_or_default()
     }
 
-    /// What the unknowns are.
+    /// Returns the options of the unknowns.
     pub fn unknowns(&self) -> Unknowns {
         Unknowns {
             measured: self.measured,
@@ -361,7 +361,7 @@ impl Args {
         Ok(out)
     }
 
-    /// Options of an identification from forces.
+    /// Returns the options of an identification from forces.
     pub fn identify_options(&self) -> Result<identify::Options> {
         Ok(identify::Options {
             logs: self.logs.clone(),

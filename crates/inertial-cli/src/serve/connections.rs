@@ -1,4 +1,4 @@
-//! Connections: many that say nothing do not keep out one that does.
+//! Connections: idle ones cannot exclude active ones.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,21 +16,21 @@ use tokio::task::AbortHandle;
 
 use super::PIECE;
 
-/// Connections at once; more wait to be accepted.
+/// Largest number of open connections; others wait to be accepted.
 const CONNECTIONS: usize = 256;
 
-/// A browser sends its headers within milliseconds.
+/// Time limit for receiving the headers of a request.
 const HEADER_TIME: Duration = Duration::from_secs(10);
 
-/// Connections that are open.
+/// Open connections.
 pub struct Connections {
     free: Arc<Semaphore>,
-    /// Those that have not sent a request yet, in the order in which they came.
+    /// Connections that have not sent a request yet, oldest first.
     silent: Arc<Mutex<BTreeMap<u64, AbortHandle>>>,
     next: AtomicCounter,
 }
 
-/// Numbers of connections.
+/// Counter of connections.
 type AtomicCounter = std::sync::atomic::AtomicU64;
 
 impl Default for Connections {
@@ -43,11 +43,11 @@ impl Default for Connections {
     }
 }
 
-/// Room for one connection.
+/// Permit for one connection.
 pub type Room = Option<OwnedSemaphorePermit>;
 
 impl Connections {
-    /// Waits for room. Where there is none, the connection that has been silent for longest is closed.
+    /// Waits for a permit. If there is none, the connection that has been idle longest is closed.
     pub async fn room(&self) -> Room {
         if let Ok(room) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(room);
@@ -58,7 +58,7 @@ impl Connections {
         Arc::clone(&self.free).acquire_owned().await.ok()
     }
 
-    /// Answers the requests of a connection in the background. It ends with its first answer: there is no silence in between.
+    /// Answers the request of a connection in the background. The connection is closed after its first response, so it cannot become idle.
     pub fn serve(&self, stream: TcpStream, router: Router, room: Room) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (silent, service) = (Arc::clone(&self.silent), TowerToHyperService::new(router));
@@ -76,7 +76,7 @@ impl Connections {
                 .keep_alive(false)
                 .max_buf_size(PIECE)
                 .serve_connection(TokioIo::new(stream), service);
-            // A connection that breaks concerns its peer alone.
+            // A broken connection affects its peer only.
             let _ = connection.await;
             lock(&silent).remove(&number);
             drop(room);
@@ -89,6 +89,6 @@ impl Connections {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is one step: a panic while it was held leaves a whole value.
+    // Every change is a single step, so a panic leaves a consistent value.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

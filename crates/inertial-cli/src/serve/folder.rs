@@ -1,4 +1,4 @@
-//! The folder of one server, gone with it; what killed ones left is removed by the next.
+//! Temporary folder of a server, removed at its end; folders of killed servers are removed by the next one.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 const LOCK: &str = "lock";
 
-/// A private folder, locked while its server lives.
+/// Private folder that is locked while its server runs.
 #[derive(Debug)]
 pub struct Folder {
     own: tempfile::TempDir,
-    /// Held open: the lock ends with the process, however it ends.
+    /// Open lock file; the lock ends with the process.
     _lock: File,
 }
 
 impl Folder {
-    /// Makes the folder and removes those of servers that no longer live.
+    /// Creates the folder and removes those of servers that no longer run.
     pub fn new() -> io::Result<Self> {
         Self::new_in(&std::env::temp_dir())
     }
@@ -32,7 +32,7 @@ impl Folder {
         Ok(Self { own, _lock: lock })
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.own.path()
     }
@@ -40,10 +40,10 @@ impl Folder {
 
 const PREFIX: &str = "inertial-serve-";
 
-/// Whether a folder has a lock that nobody holds. One that has none yet is just being made.
+/// Returns whether a folder has a lock file that is not locked. A folder without a lock file is still being created.
 fn is_abandoned(folder: &Path) -> bool {
     let lock: PathBuf = folder.join(LOCK);
-    // A link could lead anywhere: only folders of our own are touched.
+    // Links are not followed, so only our own folders are removed.
     let ours = folder.symlink_metadata().is_ok_and(|m| m.is_dir());
     ours && File::open(lock).is_ok_and(|lock| lock.try_lock().is_ok())
 }

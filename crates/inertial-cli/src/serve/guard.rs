@@ -1,11 +1,11 @@
-//! Who may ask: this machine's own page, with the token of its address.
+//! Access control: only pages of this machine with the token of the address are served.
 
 use std::fmt::Write as _;
 
 use anyhow::{Result, anyhow};
 use axum::http::{HeaderMap, Uri, header};
 
-/// What a request must show.
+/// Credentials that a request must present.
 #[derive(Debug)]
 pub struct Guard {
     token: String,
@@ -13,29 +13,29 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// With a fresh token.
+    /// Creates a guard with a new token.
     pub fn new(port: u16) -> Result<Self> {
         Ok(Self { token: random_name()?, hosts: [format!("127.0.0.1:{port}"), format!("localhost:{port}")] })
     }
 
-    /// The secret part of the address.
+    /// Returns the secret part of the address.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Why a request is refused, if it is. The host keeps out pages of other names that lead here (DNS rebinding), the
-    /// origin keeps out other pages in the same browser, the token everybody who was not given the address.
+    /// Returns the reason to reject a request, if there is one. The host check prevents DNS rebinding, the origin
+    /// check excludes other pages in the same browser, and the token excludes everyone who does not know the address.
     pub fn refusal(&self, target: &Uri, headers: &HeaderMap) -> Option<&'static str> {
         let text = |name| headers.get(name).and_then(|v: &axum::http::HeaderValue| v.to_str().ok());
         let known = |host: &str| self.hosts.iter().any(|h| h == host);
-        // Two hosts, or another one in the target, would let a proxy and this server see different requests.
+        // With two hosts, or another one in the target, a proxy and this server could interpret the request differently.
         let single = headers.get_all(header::HOST).iter().count() == 1;
         let addressed = target.authority().is_none_or(|authority| known(authority.as_str()));
         if !(single && addressed && text(header::HOST).is_some_and(known)) {
             return Some("this server answers to 127.0.0.1 alone");
         }
         let origin = headers.get(header::ORIGIN);
-        // A sandboxed report has the origin "null" and no business here.
+        // A sandboxed report has the origin "null" and must not access the server.
         if origin.is_some()
             && !text(header::ORIGIN).and_then(|o| o.strip_prefix("http://")).is_some_and(known)
         {
@@ -49,12 +49,12 @@ impl Guard {
     }
 }
 
-/// Equality whose time does not tell where the difference is.
+/// Compares two byte strings in constant time.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |d, (x, y)| d | (x ^ y)) == 0
 }
 
-/// 128 random bits in hexadecimal.
+/// Returns 128 random bits in hexadecimal.
 pub fn random_name() -> Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|e| anyhow!("no random numbers: {e}"))?;

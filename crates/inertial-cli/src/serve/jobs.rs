@@ -19,35 +19,35 @@ use tokio::task::AbortHandle;
 
 use super::guard::random_name;
 
-/// How much one server takes.
+/// Limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Of one file.
+    /// Size limit of one file (bytes).
     pub bytes: u64,
-    /// A connection that sends nothing for so long is given up.
+    /// Time without data after which an upload is aborted.
     pub quiet: Duration,
-    /// Of one job's run.
+    /// Time limit of one job.
     pub run: Duration,
-    /// Jobs that run at once.
+    /// Number of jobs that run at once.
     pub parallel: usize,
 }
 
-/// Jobs that are kept; more are refused until old ones are gone.
+/// Largest number of stored jobs; more are rejected until old ones are removed.
 const MOST_JOBS: usize = 500;
-/// Files of one job.
+/// Largest number of files of one job.
 const MOST_FILES: usize = 20;
-/// Largest files that all jobs together may hold.
+/// Size limit of all stored uploads together, in units of the limit of one file.
 const MOST_HELD: u64 = 20;
-/// What tells a model's format stands at its beginning.
+/// Number of bytes at the beginning of a model from which its format is recognised.
 const BEGINNING: u64 = 64 << 10;
-/// Jobs are forgotten after so long.
+/// Time after which jobs are removed.
 const KEPT: Duration = Duration::from_secs(3600);
-/// Lines of messages that are kept of a job.
+/// Largest number of message lines that are stored for a job.
 const MOST_LINES: usize = 200;
-/// Of what a job prints; a result has some hundred kilobytes.
+/// Size limit (bytes) of the output of a job; a result has some hundred kilobytes.
 const MOST_OUTPUT: u64 = 64 << 20;
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -68,27 +68,27 @@ struct Job {
     lines: Vec<String>,
     files: Vec<&'static str>,
     seconds: f64,
-    /// Of its uploads.
+    /// Total size of the uploads (bytes).
     bytes: u64,
-    /// Uploads that are on their way.
+    /// Number of uploads in progress.
     coming: usize,
-    /// Its run.
+    /// Handle of the running job.
     task: Option<AbortHandle>,
 }
 
-/// A job as the page asks for it.
+/// Status of a job for the page.
 #[derive(Debug, Serialize)]
 pub struct Status {
     state: State,
-    /// What the program said.
+    /// Messages of the program.
     lines: Vec<String>,
-    /// What can be had.
+    /// Files that can be downloaded.
     files: Vec<&'static str>,
-    /// How long it ran.
+    /// Running time (s).
     seconds: f64,
 }
 
-/// What the page asks for. Only these choices reach the program, each as one of its own values.
+/// Request of the page. Only these choices are passed to the program, each as one of its own values.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -107,7 +107,7 @@ pub struct Request {
     offset: Option<String>,
 }
 
-/// All jobs of a server.
+/// Jobs of a server.
 #[derive(Debug)]
 pub struct Jobs {
     folder: PathBuf,
@@ -117,17 +117,17 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// None yet; their folders will be in `folder`.
+    /// Creates an empty set of jobs with their folders in `folder`.
     pub fn new(folder: PathBuf, limits: Limits) -> Self {
         Self { folder, limits, table: Mutex::default(), free: Arc::new(Semaphore::new(limits.parallel)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Job>> {
-        // The table is whole between any two statements that hold the lock.
+        // The table is consistent between any two statements that hold the lock.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new job with its own empty folder.
+    /// Creates a job with its own empty folder.
     pub fn open(&self) -> Result<String> {
         let name = random_name()?;
         let folder = self.folder.join(&name);
@@ -151,8 +151,7 @@ impl Jobs {
         Ok(name)
     }
 
-    /// Takes a file in pieces straight to the disk, within the time of a run. A file that is refused at once changes nothing;
-    /// one that does not come whole ends the job.
+    /// Streams a file to the disk, within the time limit of a job. A rejected file has no effect; an incomplete upload removes the job.
     pub async fn upload(&self, job: &str, role: &str, name: &str, body: axum::body::Body) -> Result<()> {
         let path = self.admit(job, role, name)?;
         let received = tokio::time::timeout(self.limits.run, self.receive(job, name, &path, body)).await;
@@ -161,13 +160,13 @@ impl Jobs {
         });
         self.change(job, |job| job.coming -= 1);
         if done.is_err() {
-            // Half a file is of no use to anybody.
+            // An incomplete file is useless.
             self.close(job);
         }
         done
     }
 
-    /// Enters a file that comes into a job.
+    /// Registers an uploaded file in a job.
     fn admit(&self, id: &str, role: &str, name: &str) -> Result<PathBuf> {
         ensure!(
             is_plain(name),
@@ -218,7 +217,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Counts what a job holds; refused where all together hold too much.
+    /// Adds to the stored size of a job; fails if all jobs together exceed the limit.
     fn hold(&self, job: &str, bytes: u64) -> Result<()> {
         let mut jobs = self.lock();
         let held: u64 = jobs.values().map(|j| j.bytes).sum();
@@ -227,7 +226,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Starts a job: it waits its turn and runs in the background.
+    /// Starts a job: it waits in a queue and runs in the background.
     pub fn start(self: &Arc<Self>, name: &str, request: &Request) -> Result<()> {
         let (folder, model, arguments) = {
             let mut jobs = self.lock();
@@ -264,12 +263,12 @@ impl Jobs {
         Ok(())
     }
 
-    /// Runs the program; whether it could answer.
+    /// Runs the program; returns whether it gave an answer.
     async fn work(&self, name: &str, folder: &Path, model: &str, arguments: &[String]) -> Result<bool> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(arguments)
             .current_dir(folder)
-            // Through standard input a model cannot include files of this machine.
+            // A model from standard input cannot include files of this machine.
             .stdin(Stdio::from(std::fs::File::open(folder.join(model))?))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -303,7 +302,7 @@ impl Jobs {
         let status = tokio::time::timeout(self.limits.run, result)
             .await
             .map_err(|_| anyhow::anyhow!("stopped after {} s (--time-limit)", self.limits.run.as_secs()))??;
-        // 1 is an answer too: no.
+        // Exit status 1 is the answer no.
         Ok(matches!(status.code(), Some(0 | 1)))
     }
 
@@ -313,7 +312,7 @@ impl Jobs {
         }
     }
 
-    /// Where a job stands.
+    /// Returns the status of a job.
     pub fn status(&self, name: &str) -> Option<Status> {
         self.lock().get(name).map(|job| Status {
             state: job.state,
@@ -323,18 +322,18 @@ impl Jobs {
         })
     }
 
-    /// A file that a job made.
+    /// Returns the path of a file that a job wrote.
     pub fn file(&self, name: &str, file: &str) -> Option<PathBuf> {
         let jobs = self.lock();
         let job = jobs.get(name)?;
         job.files.iter().find(|f| **f == file).map(|f| job.folder.join(f))
     }
 
-    /// Forgets a job and removes its folder.
+    /// Removes a job and its folder.
     pub fn close(&self, name: &str) -> bool {
         let job = self.lock().remove(name);
         job.is_some_and(|job| {
-            // Its process ends with its task.
+            // The process ends with its task.
             if let Some(task) = job.task {
                 task.abort();
             }
@@ -342,7 +341,7 @@ impl Jobs {
         })
     }
 
-    /// Forgets jobs that are old.
+    /// Removes old jobs.
     pub fn sweep(&self) {
         let old: Vec<String> = {
             let jobs = self.lock();
@@ -354,11 +353,11 @@ impl Jobs {
     }
 }
 
-/// What jobs make.
+/// Files that jobs write.
 const FILES: [&str; 5] =
     ["report.html", "identified.urdf", "identified.json", "identified.toml", "result.json"];
 
-/// Name of the corrected model, where its format can be written.
+/// Returns the name of the corrected model, if its format can be written.
 fn written_as(path: &Path, name: &str) -> Option<&'static str> {
     let ends = |end: &str| name.to_ascii_lowercase().ends_with(end);
     if ends(".json") {
@@ -372,7 +371,7 @@ fn written_as(path: &Path, name: &str) -> Option<&'static str> {
     start.windows(6).any(|w| w == b"<robot").then_some("identified.urdf")
 }
 
-/// Whether a name is a file's own and no path, option or hidden file.
+/// Returns whether a name is a plain file name and no path, option or hidden file.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     (1..=100).contains(&name.len())
@@ -426,7 +425,7 @@ impl Request {
     }
 }
 
-/// Words of a choice.
+/// Returns the words of a choice.
 fn words<T: Choice>() -> Vec<&'static str> {
     T::ALL.iter().map(|(_, word, _)| *word).collect()
 }

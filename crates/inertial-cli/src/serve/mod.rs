@@ -1,7 +1,8 @@
-//! `inertial serve`: a page on this machine where one drops a model and logs and gets the report.
+//! `inertial serve`: a page on this machine where the user uploads a model and logs and gets the report.
 //!
-//! Only this machine can reach it, only with the token of its address. The work itself is done by the program's own
-//! commands, each in a process of its own that is stopped when it takes too long, so that a bad upload harms nobody else.
+//! The server is reachable only from this machine, with the token of its address. Jobs are run with the commands of
+//! the program, each in a separate process that is stopped after a time limit, so that a bad upload does not affect
+//! other jobs.
 
 mod connections;
 mod folder;
@@ -39,31 +40,31 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Port to listen on; 0 takes a free one
+    /// Port to listen on; 0 selects a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Largest file that is taken, in MB
+    /// Size limit of an uploaded file, in MB
     #[arg(long, value_name = "MB", default_value_t = 500)]
     max_upload: u64,
-    /// Longest time that one job may take, in seconds
+    /// Time limit of one job, in seconds
     #[arg(long, value_name = "S", default_value_t = 600)]
     time_limit: u64,
-    /// Jobs that run at once; others wait
+    /// Number of jobs that run at once; others wait
     #[arg(long, value_name = "N", default_value_t = 2)]
     parallel: usize,
-    /// Seconds without a byte after which an upload is given up
+    /// Seconds without data after which an upload is aborted
     #[arg(long, value_name = "S", default_value_t = 10, hide = true)]
     quiet: u64,
 }
 
-/// Of an upload that is held in memory at a time, on its way from the connection and again on its way to the disk.
-/// The libraries' own limits, 400 kB and 2 MB, would let fifty uploads fill a hundred megabytes.
+/// Buffer size (bytes) of an upload, used for receiving and for writing to the disk. With the defaults of the
+/// libraries, 400 kB and 2 MB, fifty uploads would use a hundred megabytes.
 const PIECE: usize = 64 << 10;
 
-/// Threads that answer.
+/// Number of threads that answer requests.
 const WORKERS: usize = 2;
 
-/// Threads that write to the disk; each brings its own memory, and one disk keeps few busy.
+/// Number of threads that write to the disk; each needs its own memory, and few suffice for one disk.
 const WRITERS: usize = 4;
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
@@ -73,7 +74,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     threads::ensure_available(WORKERS + WRITERS + 1).context("the system gives no threads for a server")?;
     #[cfg(unix)]
     {
-        // Uploads and results, also those that jobs write, are for this user alone.
+        // Uploads and results, including those written by jobs, are readable by this user only.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     }
     let folder = Folder::new().context("the temporary folder")?;
@@ -83,7 +84,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         .enable_all()
         .build()?;
     let served = runtime.block_on(listen(args, &folder, shell));
-    // Jobs that still run end with the runtime, and their files with the folder.
+    // Running jobs end with the runtime, and their files are removed with the folder.
     runtime.shutdown_timeout(Duration::from_secs(2));
     drop(folder);
     served.map(|()| Answer::Yes)
@@ -101,7 +102,7 @@ async fn listen(args: &Args, folder: &Folder, shell: &Shell) -> Result<()> {
         parallel: args.parallel,
     };
     let jobs = Arc::new(Jobs::new(folder.path().to_owned(), limits));
-    // Before anybody knows the address: from here on a signal leaves nothing behind.
+    // Installed before the address is printed, so that a signal leaves no files behind.
     let mut ended = std::pin::pin!(signals()?);
     shell.print(&format!("http://127.0.0.1:{port}/{}/\n", guard.token()))?;
     shell.say("open this address in a browser; Ctrl-C stops the server");
@@ -121,18 +122,18 @@ async fn listen(args: &Args, folder: &Folder, shell: &Shell) -> Result<()> {
         };
         match accepted {
             Ok((stream, _)) => connections.serve(stream, router.clone(), room),
-            // Out of handles, or the peer is gone already: others may still come.
+            // Out of file handles, or a peer that already disconnected; other connections may follow.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
 }
 
-/// Ends with the first signal that asks the server to stop.
+/// Returns a future that completes with the first signal to stop the server.
 #[cfg(unix)]
 fn signals() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // The terminal was closed; with `nohup` the server goes on.
+    // The terminal was closed; with `nohup` the server continues.
     let mut hangup = match SignalKind::hangup() {
         kind if crate::signals::is_ignored(kind.as_raw_value()) => None,
         kind => Some(signal(kind)?),

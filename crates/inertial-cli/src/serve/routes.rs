@@ -1,4 +1,4 @@
-//! What the server answers.
+//! HTTP routes of the server.
 
 use std::fs::File;
 use std::io::Read;
@@ -24,12 +24,12 @@ use inertial_report::page::{CSS, SERVE};
 use super::guard::Guard;
 use super::jobs::Jobs;
 
-/// A request's own text is a line of choices.
+/// Size limit (bytes) of a request for a job.
 const MOST_CHOICES: usize = 16 << 10;
 
 type Context = State<Arc<Jobs>>;
 
-/// All answers, behind the guard.
+/// Returns the router of all routes, protected by the guard.
 pub fn router(guard: Arc<Guard>, jobs: Arc<Jobs>) -> Router {
     Router::new()
         .route("/{token}/", get(page))
@@ -51,7 +51,7 @@ async fn checked(State(guard): State<Arc<Guard>>, request: Request, next: Next) 
     let always = [
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // The address holds the token: it must not travel.
+        // The address contains the token, so it must not be sent to other sites.
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
@@ -83,7 +83,7 @@ async fn page() -> Response {
                   img-src data:; form-action 'none'; base-uri 'none'";
     let headers =
         [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, policy)];
-    // The page offers what the program takes, with its defaults.
+    // The page offers the choices of the program, with its defaults.
     let unknowns = Unknowns::default();
     let text = SERVE
         .replace("{{style}}", CSS)
@@ -95,7 +95,7 @@ async fn page() -> Response {
     (headers, text).into_response()
 }
 
-/// Options of a list, one of them chosen.
+/// Returns the HTML options of a list, with one selected.
 fn choices<T: Choice>(chosen: Option<T>) -> String {
     let option = |(value, word, _): &(T, &str, &str)| {
         let selected = if chosen == Some(*value) { " selected" } else { "" };
@@ -116,7 +116,7 @@ async fn upload(
     let done = jobs.upload(&job, &role, &name, body).await;
     let mut response = answer(done.map(|()| serde_json::json!({})));
     if response.status() != StatusCode::OK {
-        // What is still on its way is not read.
+        // The rest of the request is not read.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
@@ -160,7 +160,7 @@ async fn file(State(jobs): Context, Path((_, job, name)): Path<(String, String, 
     };
     let mut response = ([(header::CONTENT_TYPE, kind)], Body::new(FileBody { file, left })).into_response();
     if name == "report.html" {
-        // The report holds words of uploaded files: it gets no part in this server.
+        // The report contains text of uploaded files, so it must not access this server.
         let policy = HeaderValue::from_static("sandbox allow-scripts allow-downloads");
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     } else {
@@ -170,13 +170,13 @@ async fn file(State(jobs): Context, Path((_, job, name)): Path<(String, String, 
     response
 }
 
-/// A file that is read as fast as it is taken: however many ask, each costs one block of memory.
+/// Response body that reads a file at the speed of the client, with one block of memory per request.
 struct FileBody {
     file: File,
     left: u64,
 }
 
-/// Of a file, read at once from the local disk.
+/// Block size (bytes).
 const BLOCK: usize = 64 << 10;
 
 impl hyper::body::Body for FileBody {

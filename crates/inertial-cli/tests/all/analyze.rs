@@ -1,4 +1,4 @@
-//! `inertial analyze` as a user meets it.
+//! Tests of `inertial analyze` as a program.
 
 #![allow(clippy::unwrap_used)]
 
@@ -55,7 +55,7 @@ fn experiments_differ_in_what_they_reveal() {
     let (at_rest, all) = (rank(&["builtin:puma560", "--static"]), rank(&["builtin:puma560"]));
     assert!(at_rest.as_u64() < all.as_u64());
     assert!(rank(&["builtin:puma560", "--joints", "joint6"]).as_u64() < all.as_u64());
-    // Ayusawa's theorem: the base wrench alone reveals all that can be known of links, but not of rotors.
+    // Ayusawa's theorem: the base wrench alone determines all identifiable parameters of links, but not of rotors.
     let links = ["builtin:quadruped", "--rotors", "none"];
     assert_eq!(rank(&links), 94);
     assert_eq!(rank(&[&links[..], &["--measured", "base-wrench"]].concat()), 94);
@@ -63,7 +63,7 @@ fn experiments_differ_in_what_they_reveal() {
         (rank(&["builtin:quadruped"]), rank(&["builtin:quadruped", "--measured", "base-wrench"]));
     assert_eq!(both, 106);
     assert!(wrench.as_u64() < both.as_u64());
-    // In free flight the motion alone loses the total mass: all parameters may be scaled.
+    // In free flight the motion alone does not determine the total mass, since all parameters may be scaled.
     let flight = rank(&[&links[..], &["--ballistic", "--measured", "base-wrench"]].concat());
     assert_eq!(flight, 93);
 }
@@ -73,7 +73,7 @@ fn a_bench_misses_what_a_free_leg_shows() {
     let args = ["analyze", "builtin:cheetah-leg", "--compare", "floating"];
     let result = run(&args);
     assert_eq!(result.status, 0, "{}", result.stderr);
-    // Section 9.3 of the paper: only the knee's torque is predicted.
+    // Section 9.3 of the paper: only the torque of the knee is predicted.
     assert!(result.stdout.contains("Forces there that would be predicted: knee\n"), "{}", result.stdout);
     let value = run(&[&args[..], &["--json"]].concat()).json();
     let forces = value["comparison"]["forces"].as_array().unwrap();
@@ -95,18 +95,18 @@ fn comparisons_count_what_they_list() {
     assert_eq!(lines.lines().take_while(|l| l.starts_with("  ")).count(), listed);
 }
 
-/// The rotor columns of tables 2 and 4 of paper 003, for models that describe no rotors; and those of a robot that does.
+/// Rotor columns of tables 2 and 4 of paper 003 for models without rotors, and of a robot with rotors.
 #[test]
 fn rotors_are_added_where_a_model_has_none() {
     let rotors = |args: &[&str]| rank(&[args, &["--rotors", "symmetric"]].concat());
     assert_eq!(rotors(&["builtin:puma560"]), 40);
     assert_eq!(rotors(&["builtin:puma560", "--gravity=0,0,0"]), 38);
     assert_eq!(rotors(&["builtin:scara"]), 11);
-    // The base's own ten parameters count as well.
+    // The ten parameters of the base are included.
     assert_eq!(rotors(&["builtin:puma560", "--base", "floating"]), 48 + 10);
     assert_eq!(rotors(&["builtin:scara", "--base", "floating"]), 29 + 10);
     assert_eq!(rotors(&["builtin:cheetah-leg"]), 18);
-    // Only the driven joint of a linkage has a motor; on the ground it counts in its link.
+    // Only the driven joint of a linkage has a motor; a rotor on the ground is part of its link.
     assert_eq!(rotors(&["builtin:four-bar"]), rank(&["builtin:four-bar"]));
     let found = run(&["analyze", "builtin:scara", "--rotors", "symmetric", "--json"]).json();
     assert_eq!((&found["model"]["rotors"], &found["parameters"]), (&json!(4), &json!(44)));
@@ -130,7 +130,7 @@ fn momentum_knows_the_wheels() {
     for (total, expected) in [("zero", 51), ("angular", 52), ("any", 52)] {
         assert_eq!(rank(&[&without[..], &["--total-momentum", total]].concat()), expected, "{total}");
     }
-    // What is assumed without wheels is said.
+    // The assumption made without wheels is reported.
     for total in [&[][..], &["--total-momentum", "zero"]] {
         let words = run(&[&["analyze"], &without[..], total].concat()).stdout;
         assert!(words.contains("only ratios of parameters"), "{words}");
@@ -143,7 +143,7 @@ fn other_formats_hold_the_same() {
     assert_eq!(csv.lines().next(), Some("body,parameter,status,base,combination"));
     assert_eq!(csv.lines().count(), 41);
     assert_eq!(csv.lines().filter(|l| l.split(',').nth(3) == Some("1")).count(), 8);
-    // The null space: as many vectors as the nullity, each with its reason.
+    // The null space has as many vectors as the nullity, each with its reason.
     let null = run(&["analyze", "builtin:2prs-1psr", "--csv=null-space"]).stdout;
     let mut lines = null.lines();
     assert_eq!(lines.next(), Some("vector,reason,parameter,coefficient"));

@@ -1,4 +1,4 @@
-//! Bad input: one line, exit status 2, no panic, bounded time and memory.
+//! Invalid input: one line of error, exit status 2, no panic, bounded time and memory.
 
 #![allow(clippy::unwrap_used)]
 
@@ -91,10 +91,10 @@ fn texts_that_describe_no_mechanism() {
     says(&folder, "axis.urdf", change("xyz=\"0 0 1\"", "xyz=\"0 0 0\""), "axis");
 }
 
-/// A loop: its name, then body and place twice.
+/// Loop: its name, then body and position of both ends.
 type Closing<'a> = (&'a str, &'a str, [f64; 2], &'a str, [f64; 2]);
 
-/// A planar linkage: bodies (name, parent, place of the hinge, its mark) and loops.
+/// Returns a planar linkage of bodies (name, parent, position of the hinge, its mark) and loops.
 fn linkage(bodies: &[(&str, &str, [f64; 2], &str)], loops: &[Closing<'_>]) -> String {
     let bodies = bodies.iter().map(|(name, parent, [x, y], mark)| {
         format!(
@@ -130,7 +130,7 @@ fn loops_that_make_no_machine() {
     };
     let four_bar = bars("");
     let knee = ("knee", "b", [0.8, 0.2], "c", [0.1, 0.7]);
-    // A loop that cannot be closed, or not together with another.
+    // A loop that cannot be closed, or not together with another one.
     let mut far = four_bar;
     far[2].2 = [9.0, 0.0];
     let line = analyze(&far, &[knee]);
@@ -139,10 +139,10 @@ fn loops_that_make_no_machine() {
     let line = analyze(&four_bar, &[knee, ("other", "b", [0.8, 0.2], "c", [0.1, 0.9])]);
     assert!(line.starts_with("loop other: it closes alone but not together with the other loops"), "{line}");
     assert!(line.contains("they contradict each other (residual "), "{line}");
-    // No motion left.
+    // Loops without a remaining degree of freedom.
     let line = analyze(&four_bar, &[knee, ("pin", "b", [0.2, 0.2], "ground", [0.3, 0.6])]);
     assert_eq!(line, "the loops leave no freedom to move: 3 joint coordinates, 3 independent constraints");
-    // Too many, too few, and marks where there is nothing to choose.
+    // Too many marks, too few, and marks that do not leave a choice.
     let line = analyze(&bars(yes), &[knee]);
     assert_eq!(
         line,
@@ -164,7 +164,7 @@ fn loops_that_make_no_machine() {
         line,
         "the mobility is 2 but 1 coordinates are marked as independent: mark 2, for example j_a, j_c"
     );
-    // Ends in the air, on one body, and bodies that hang on nothing.
+    // Ends on a missing link, both ends on one body, and bodies without a connection.
     let line = analyze(&four_bar, &[("knee", "b", [0.8, 0.2], "x", [0.1, 0.7])]);
     assert!(line.ends_with("loop \"knee\": its link \"x\" does not exist"), "{line}");
     let line = analyze(&four_bar, &[("knee", "b", [0.8, 0.2], "b", [0.1, 0.7])]);
@@ -176,7 +176,7 @@ fn loops_that_make_no_machine() {
     assert!(line.ends_with("joint \"j_d\": its parent link \"nobody\" does not exist"), "{line}");
 }
 
-/// The same loop twice holds nothing more.
+/// A duplicated loop adds no constraint.
 #[test]
 fn redundant_loops_are_no_error() {
     let folder = Folder::new();
@@ -216,7 +216,7 @@ fn bombs_are_defused() {
 fn a_file_of_200_megabytes_is_not_read() {
     let folder = Folder::new();
     let path = folder.file("large.urdf", "<robot>");
-    // A hole: the file takes no space.
+    // A sparse file, which takes no disk space.
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(200 << 20).unwrap();
     let line = refused(&["check", &path]);
     assert!(line.ends_with("has 200 MB, more than the 64 MB that are read"), "{line}");
@@ -286,7 +286,7 @@ fn help_teaches() {
 #[test]
 fn control_characters_in_names_do_not_reach_the_terminal() {
     let folder = Folder::new();
-    // XML allows control characters from U+0080 on; the others only by escapes of JSON and TOML.
+    // XML allows control characters from U+0080 on; the others are possible only as escapes in JSON and TOML.
     let name = "a\u{9b}31mm";
     let text = urdf(&inertial("1", "0.1", "0.1", "0.1")).replace("\"arm\"", &format!("\"{name}\""));
     let line = refused(&["check", &folder.file("m.urdf", text)]);

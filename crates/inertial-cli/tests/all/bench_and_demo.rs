@@ -1,4 +1,4 @@
-//! `inertial bench` and `inertial demo` on the models that ship with the program, help and manual pages.
+//! Tests of `inertial bench` and `inertial demo` on the built-in models, of help and manual pages.
 
 #![allow(clippy::unwrap_used)]
 
@@ -64,7 +64,7 @@ fn demo_runs_on_every_model() {
     assert_eq!(run(&["demo"]).status, 0);
 }
 
-/// From a log, and the whole loop from the design of a motion on.
+/// Identifies the arm from a log, and runs the whole workflow from the design of a motion.
 #[test]
 fn the_arm_is_found_again() {
     let demo = run(&["demo", "arm"]);
@@ -74,14 +74,14 @@ fn the_arm_is_found_again() {
         let number = rest.split_whitespace().next().unwrap();
         number.trim_end_matches(['.', ',']).parse().unwrap()
     };
-    // Half of each variance is the spread of 16 blocks, known to 37 %: the least of seventy standard errors is smaller by a quarter at
-    // most.
+    // Half of each variance is the spread of 16 blocks, known to 37 %: the smallest of seventy standard errors is at
+    // most a quarter too small.
     assert!((0.75..1.1).contains(&after("The standard errors are ")), "{}", demo.stdout);
-    // Of some seventy unknowns hardly any is four standard errors away.
+    // Hardly any of some seventy unknowns deviates by four standard errors.
     assert!(after("farthest at ") < 4.5, "{}", demo.stdout);
 }
 
-/// Terminals of a hundred columns show every line of help that is laid out by hand as it is.
+/// Help with manual line breaks fits a terminal of a hundred columns.
 #[test]
 fn help_fits_a_terminal() {
     let whole = run(&["--help"]);
@@ -102,7 +102,7 @@ fn manual_pages_have_examples_to_copy() {
     let identify = page("inertial-identify.1");
     let (before, examples) = identify.split_once(".SH EXAMPLES\n.nf\n").unwrap();
     assert!(before.contains(".SH DETAILS\nLOG is a text table") && !identify.contains("EXTRA"));
-    // What a line goes on after stays a backslash, and dashes stay dashes.
+    // Line continuations stay backslashes, and dashes stay dashes.
     assert!(examples.contains("\\-\\-measured momentum \\e\n    \\-\\-noise dq=5e\\-5"), "{examples}");
     assert_eq!(examples.trim_end().lines().last(), Some(".fi"));
     assert!(page("inertial-man.1").contains(".SH EXAMPLES\n.nf\n"));
@@ -113,7 +113,7 @@ fn manual_pages_have_examples_to_copy() {
     );
 }
 
-/// A terminal that does not know its width (serial lines, some containers) says zero.
+/// Terminals of unknown width (serial lines, some containers) report zero.
 #[cfg(target_os = "linux")]
 #[test]
 fn tables_need_no_width() {

@@ -1,4 +1,4 @@
-//! The benchmark of `docs/benchmark`: its checker accepts the program's answers and refuses wrong ones.
+//! Benchmark of `docs/benchmark`: its checker accepts the answers of the program and rejects wrong ones.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ fn mechanisms_are_exported_with_their_questions() {
         serde_json::from_str(&std::fs::read_to_string(target.join("index.json")).unwrap()).unwrap();
     let cases = index.as_object().unwrap();
     assert_eq!(cases.len(), 276);
-    // Every mechanism is a model, and the counterexamples of the page are as many as it says.
+    // Every mechanism is a valid model, and the number of counterexamples is that of the page.
     let files = cases.values().map(|c| target.join(c["file"].as_str().unwrap()));
     let unreadable = files.filter(|f| {
         let text = std::fs::read_to_string(f).unwrap();

@@ -1,4 +1,4 @@
-//! `inertial check` as a user meets it.
+//! Tests of `inertial check` as a program.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ fn json_has_the_promised_shape() {
     let eigenvalue = body.remove("pseudo_inertia_min_eigenvalue").unwrap().as_f64().unwrap();
     assert!((eigenvalue + 0.05).abs() < 1e-12);
     let nearest = body.remove("nearest").unwrap();
-    // Second moments along x and y are half of what the moments leave: (0.1 + 0.3 - 0.1)/2; along z it is negative.
+    // Second moments along x and y are (0.1 + 0.3 - 0.1)/2; the one along z is negative.
     let manifold = body.remove("manifold").unwrap();
     assert_eq!((&manifold["m"], &manifold["c"]), (&json!(1.2), &json!([0.1, 0.0, 0.0])));
     let moments: Vec<f64> = manifold["L"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
@@ -126,7 +126,7 @@ fn fix_changes_the_impossible_inertia_and_nothing_else() {
     let (head, tail) = (text.split("ixx=").next().unwrap(), text.split("</inertial>").nth(1).unwrap());
     assert!(fixed.starts_with(head) && fixed.ends_with(tail), "{fixed}");
     assert_eq!(folder.names(), ["bad.urdf", "fixed.urdf"]);
-    // A consistent model comes out as it went in.
+    // A consistent model is written unchanged.
     let good = urdf(&inertial("1", "0.1", "0.1", "0.1"));
     let result = run(&["check", &folder.file("good.urdf", &good), "--fix", "--out", out.to_str().unwrap()]);
     assert_eq!((result.status, std::fs::read_to_string(&out).unwrap()), (0, good));
@@ -142,7 +142,7 @@ fn fix_works_on_mechanism_files_too() {
     assert_eq!(result.status, 0);
     let fixed = std::fs::read_to_string(out).unwrap();
     assert!(fixed.starts_with("# A free-flying robot"));
-    // Masses stay.
+    // The correction keeps the masses.
     assert_eq!(result.json()["bodies"][5]["mass"], 35.0);
 }
 
@@ -174,7 +174,7 @@ fn standard_input_is_a_model() {
 
 #[test]
 fn printed_tables_pass_with_their_tolerance() {
-    // The fast rows of table I of Traversaro et al. 2016, printed with three decimals: R10 and P.
+    // Fast rows of table I of Traversaro et al. 2016, printed with three decimals: R10 and P.
     let folder = Folder::new();
     let row = |parameters: [f64; 10]| {
         let [m, hx, hy, hz, xx, xy, xz, yy, yz, zz] = parameters;
@@ -227,7 +227,7 @@ fn doubtful_bodies_are_named() {
     let text = run(&["check", &model]).stdout;
     assert!(text.contains("yes, doubtful: density, filled-in"), "{text}");
     assert!(text.contains("1 body, all physically consistent, 1 doubtful"), "{text}");
-    // A link of 10 cm cannot have its mass a metre away.
+    // The mass of a link of 10 cm cannot be a metre away.
     let shape = "<collision><geometry><box size=\"0.1 0.1 0.1\"/></geometry></collision>";
     let far = inertial("2", "0.01", "0.01", "0.01").replace("0.1 0 0", "1 0 0") + shape;
     let model = folder.file("far.urdf", urdf(&far));
@@ -242,7 +242,7 @@ fn doubtful_bodies_are_named() {
 #[test]
 fn bodies_beyond_their_meshes_are_doubtful() {
     let folder = Folder::new();
-    // A tetrahedron of 10 cm, in millimetres, and a file of a kind that is not read.
+    // Tetrahedron of 10 cm, in millimetres, and a file of an unsupported format.
     folder.file("link.obj", "v 0 0 0\nv 100 0 0\nv 0 100 0\nv 0 0 100\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n");
     folder.file("link.dae", "<COLLADA/>");
     let mesh = |kind: &str, file: &str| {
@@ -261,7 +261,7 @@ fn bodies_beyond_their_meshes_are_doubtful() {
         assert_eq!(doubts(near, &mesh(kind, "link.obj")), json!([]), "{kind}");
         assert_eq!(doubts(far, &mesh(kind, "link.obj")), json!(["size"]), "{kind}");
     }
-    // The mass may be where nothing is known of the size.
+    // If the size of the link is unknown, any centre of mass is possible.
     assert_eq!(doubts(far, &mesh("collision", "link.dae")), json!([]));
     assert_eq!(doubts(far, &(mesh("visual", "link.obj") + &mesh("collision", "link.dae"))), json!([]));
     assert_eq!(
@@ -270,7 +270,7 @@ fn bodies_beyond_their_meshes_are_doubtful() {
     );
 }
 
-/// A body that gets its inertia from a mesh keeps it where another body is corrected.
+/// A body with inertia from a mesh keeps it when another body is corrected.
 #[test]
 fn models_with_meshes_are_corrected() {
     let folder = Folder::new();
@@ -296,7 +296,7 @@ fn models_with_meshes_are_corrected() {
     );
 }
 
-/// Table I of paper 001 as it was printed: which rows can be the rounding of a body.
+/// Table I of paper 001 as printed: rows that can be the rounding of a consistent body.
 #[test]
 fn a_printed_table_is_judged_by_its_digits() {
     let golden = common::data::golden("consistency/icub_table1.json");
@@ -322,7 +322,7 @@ fn a_printed_table_is_judged_by_its_digits() {
     assert_eq!(words.status, 1);
     assert!(words.stdout.contains("yes, within its digits"), "{}", words.stdout);
     assert!(words.stdout.contains("10 bodies, 6 physically impossible\n"), "{}", words.stdout);
-    // With the digits of the consistent rows alone the answer is yes.
+    // The consistent rows alone pass the check.
     let good: Vec<&str> =
         table.lines().enumerate().filter(|(k, _)| [0, 1, 3, 5].contains(k)).map(|(_, l)| l).collect();
     assert_eq!(run(&["check", &folder.file("good.csv", good.join("\n"))]).status, 0);

@@ -1,4 +1,4 @@
-//! `inertial columns`, and logs with the names of controllers.
+//! Tests of `inertial columns`, and of logs with column names of controllers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use crate::common::{Folder, refused, run};
 
 const MODEL: &str = "builtin:planar-2r";
 
-/// A log of two joints with these names of time, positions and torques, and their units per SI unit.
+/// Returns a log of two joints with the given names of time, positions and torques, in units of `scale` per SI unit.
 fn log(names: [&str; 5], scale: [f64; 3]) -> String {
     let mut text = names.join(";") + "\n";
     for i in 0..1500 {
@@ -28,7 +28,7 @@ fn columns_are_listed_with_a_map_that_works() {
     let names = ["time_ms", "J1 position [deg]", "J2 position [deg]", "actual_current_0", "actual_current_1"];
     let path = folder.file("log.csv", log(names, [1e3, degrees, 2.0]));
     let listed = run(&["columns", &path, MODEL, "--json"]);
-    // The torques are currents: the log lacks them.
+    // The torques are currents, so the log has no torque columns.
     assert_eq!(listed.status, 1, "{}", listed.stderr);
     let found = listed.json();
     let column = |k: usize| (found["columns"][k]["target"].as_str(), found["columns"][k]["unit"].as_str());
@@ -44,7 +44,7 @@ fn columns_are_listed_with_a_map_that_works() {
     {
         assert!(text.stdout.contains(words), "{words}: {}", text.stdout);
     }
-    // The map that is written, with the line for currents filled in.
+    // Written map, with the line for currents completed.
     let map = folder.path("map.toml");
     let map = map.to_str().unwrap();
     assert_eq!(run(&["columns", &path, "--out", map]).status, 0);

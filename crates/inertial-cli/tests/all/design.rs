@@ -1,11 +1,11 @@
-//! `inertial design`: its files, its certificate, and what it refuses.
+//! Tests of `inertial design`: files, certificate, and rejected input.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::common;
 use crate::common::{Folder, refused, run};
 
-/// A short search.
+/// Options of a short search.
 const QUICK: [&str; 10] =
     ["--duration", "4", "--rate", "25", "--harmonics", "4", "--starts", "1", "--iterations", "4"];
 
@@ -28,7 +28,7 @@ fn designs_come_with_a_certificate() {
     assert!(json["base_parameters"][0]["std_error"].as_f64().unwrap() > 0.0);
     assert!(json["limits"][0]["used"].as_f64().unwrap() <= 1.0);
     assert_eq!(json["trajectory"]["basis"]["type"], "fourier");
-    // Half the noise, half the errors; the motion is the same.
+    // Half the noise gives half the errors with the same motion.
     let other =
         design("builtin:planar-2r", &["--json", "--friction", "coulomb+viscous", "--noise", "tau=0.1"])
             .json();
@@ -57,7 +57,7 @@ fn files_hold_the_motion() {
     assert_eq!(trajectory, inertial::excitation::Trajectory::read(&read(&toml)).unwrap());
     assert_eq!(trajectory.to_csv(25.0).unwrap(), first);
     assert_eq!(trajectory.to_ros_yaml(25.0).unwrap(), read(&yaml));
-    // Same seed, same bytes.
+    // The same seed gives identical files.
     assert_eq!(design("builtin:planar-2r", &["--out", &csv]).status, 0);
     assert_eq!(read(&csv), first);
 }
@@ -77,7 +77,7 @@ fn other_robots_and_set_ups() {
     let out = ["--out", &files[0], "--out", &files[1], "--out", &files[2]];
     let hung = design("builtin:quadruped", &[&["--base-motion", "0.1,0.3", "--json"][..], &out].concat());
     assert_eq!(hung.json()["rank"], hung.json()["structural_rank"]);
-    // The base moves the same from the coefficients and from samples of them.
+    // The base moves identically for coefficients and for samples of them.
     let rate = hung.json()["rate"].to_string();
     let logs = [&files[0], &files[1], &files[2]].map(|file| {
         let log = run(&["simulate", "builtin:quadruped", file, "--rate", &rate, "--ignore-limits"]);
@@ -91,7 +91,7 @@ fn other_robots_and_set_ups() {
     });
     for (log, digits) in [(&logs[1], 1e-9), (&logs[2], 1e-6)] {
         assert_eq!(log.len(), logs[0].len());
-        // Signs of quaternions are free; numbers in files are exact, times in ROS messages whole nanoseconds.
+        // Signs of quaternions are arbitrary; numbers in files are exact, times in ROS messages are whole nanoseconds.
         let apart =
             log.iter().zip(&logs[0]).map(|(a, b)| (a - b).abs().min((a + b).abs())).fold(0.0, f64::max);
         assert!(apart < digits * 1e3, "{apart}");
@@ -167,7 +167,7 @@ fn what_cannot_be_designed_is_told_in_one_line() {
     }
 }
 
-/// A mechanism with loops: the motion of its independent joints is designed, simulated, and identified with the errors that were promised.
+/// Mechanism with loops: the motion of its independent joints is designed, simulated, and identified with the expected errors.
 #[test]
 fn loops_are_designed_for() {
     let folder = Folder::new();
@@ -183,7 +183,7 @@ fn loops_are_designed_for() {
     assert_eq!(best["rank"], best["structural_rank"]);
     let limits = best["limits"].as_array().unwrap();
     assert!(limits.iter().all(|limit| limit["used"].as_f64().unwrap() <= 1.0), "{limits:?}");
-    // The passive joints are limited, too.
+    // The passive joints also have limits.
     let of_others = |limit: &&serde_json::Value| limit["limit"].as_str().unwrap().contains("speed of");
     assert!(limits.iter().filter(of_others).count() > 1, "{limits:?}");
     let simulated = run(&[
@@ -214,7 +214,7 @@ fn loops_are_designed_for() {
     }
 }
 
-/// A robot on a force plate: designed for its wrench, simulated, and identified with the errors that were promised.
+/// Robot on a force plate: designed for its wrench, simulated, and identified with the expected errors.
 #[test]
 fn a_force_plate_is_designed_for() {
     let folder = Folder::new();
@@ -240,14 +240,14 @@ fn a_force_plate_is_designed_for() {
         all.iter().map(|p| (p["name"].to_string(), p["std_error"].as_f64().unwrap())).collect()
     };
     for ((name, promised), (same, found)) in errors(&designed).iter().zip(errors(&found.json())) {
-        // Half of each variance is the spread of 16 blocks of six samples each, known to 37 % and larger by what the block that
-        // is left out weighs.
+        // Half of each variance is the spread of 16 blocks of six samples each, known to 37 % and increased by the
+        // weight of the omitted block.
         let ratio = found / promised;
         assert!(*name == same && ratio > 0.75 && ratio < 1.5, "{name} {same}: {promised} {found}");
     }
 }
 
-/// What earlier logs say counts: no error is larger than theirs.
+/// Information of earlier logs is included: no expected error is larger than theirs.
 #[test]
 fn earlier_logs_are_counted() {
     let folder = Folder::new();
@@ -257,7 +257,7 @@ fn earlier_logs_are_counted() {
     let simulate = ["simulate", "builtin:planar-2r", &motion, "--rate", "200", "--noise", "tau=0.2"];
     let flown = run(&[&simulate[..], &["--friction", "none", "--out", &log]].concat());
     assert_eq!(flown.status, 0, "{}", flown.stderr);
-    // A design counts with the terms of its own options: none here.
+    // A design includes only the terms of its own options, which are none here.
     let terms = ["--friction", "none", "--offset=no", "--rotors", "none"];
     let identify = ["identify", "builtin:planar-2r", &log, "--estimator", "wls", "--cutoff", "off", "--json"];
     let identify = [&identify[..], &terms].concat();
@@ -271,12 +271,12 @@ fn earlier_logs_are_counted() {
     let after = design("builtin:planar-2r", &["--noise", "tau=0.2", "--prior-summary", &summary, "--json"]);
     assert_eq!(after.status, 0, "{}", after.stderr);
     for (after, before) in errors(&after.json()).iter().zip(before) {
-        // The log's own estimate of its noise, from 800 samples, is good to a few percent.
+        // The noise estimated from the 800 samples of the log is accurate to a few percent.
         assert!(*after < 1.1 * before, "{after} {before}");
     }
 }
 
-/// Two links in a vertical plane, a ball on the ground's side and one at the hand: links that no joint connects.
+/// Two links in a vertical plane, with a ball on the ground and one at the hand; the links of the balls share no joint.
 const BALLS: &str = r#"<robot name="balls">
   <link name="base"><collision><origin xyz="0.45 0 0"/><geometry><sphere radius="0.19"/></geometry></collision></link>
   <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.03"
@@ -301,25 +301,25 @@ fn collisions_of_the_model_are_kept_apart() {
         let rows = text.lines().skip(1).map(|line| {
             let row: Vec<f64> = line.split(',').map(|x| x.parse().unwrap()).collect();
             let (a, b) = (row[1], row[1] + row[2]);
-            // Turning about y takes x to (cos, −sin) of x and z.
+            // Rotation about y maps x to (cos, −sin) in x and z.
             let hand = [0.4 * a.cos() + 0.3 * b.cos(), -0.4 * a.sin() - 0.3 * b.sin()];
             (hand[0] - 0.45).hypot(hand[1])
         });
         rows.fold(f64::INFINITY, f64::min)
     };
-    // Without it the hand passes through the ball: the test says something.
+    // Without collision avoidance the hand passes through the ball.
     assert!(nearest(&[]) < 0.24);
     assert!(nearest(&["--self-collision"]) >= 0.24);
     assert!(nearest(&["--self-collision", "--clearance", "0.05"]) >= 0.29);
 }
 
-/// Ctrl-C ends the search and keeps the best motion: a whole file and a note, or, before the search began, none.
+/// Ctrl-C ends the search and keeps the best motion: a complete file and a note, or no file if the search had not begun.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_design_is_whole_or_none() {
     let folder = Folder::new();
     let out = folder.path("m.csv");
-    // Long enough for any machine; each try waits longer before it interrupts.
+    // Long enough for any machine; each attempt waits longer before the interruption.
     let long = ["design", "builtin:arm7", "--starts", "500", "--iterations", "100000", "--json", "--out"];
     for tenths in [2, 4, 8, 16, 32, 64, 128, 256, 512] {
         let child = common::command()
@@ -348,7 +348,7 @@ fn an_interrupted_design_is_whole_or_none() {
     panic!("the search never began");
 }
 
-/// Exporters of CAD programs write zeros for all limits; some models have friction above the effort that they allow.
+/// CAD exporters write zeros for all limits, and some models have friction above their effort limit; such limits are ignored.
 #[test]
 fn limits_that_no_motion_could_keep_are_not_held() {
     let folder = Folder::new();

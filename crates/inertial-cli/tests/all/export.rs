@@ -1,4 +1,4 @@
-//! `inertial export`: C code against the library, loads of controllers, inertias for simulators.
+//! Tests of `inertial export`: C code compared with the library, loads of controllers, inertias for simulators.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::{Folder, data, python, refused, run, urdf};
 
-/// Every type of joint, a follower and rotors.
+/// Mechanism with every joint type, a follower and rotors.
 const ALL_JOINTS: &str = r#"{"schema": "inertial/mechanism/1", "name": "all joints", "gravity": [1, 2, -9],
   "bodies": [
     {"name": "a", "parent": "ground", "joint": {"name": "j1", "type": "planar", "axis": [0.6, 0, 0.8], "origin": {"xyz": [0.1, 0, 0], "rpy": [0.1, 0.2, 0.3]}},
@@ -28,7 +28,7 @@ const ALL_JOINTS: &str = r#"{"schema": "inertial/mechanism/1", "name": "all join
   "rotors": [{"joint": "j7", "carrier": "e", "ratio": 6.0, "origin": {"xyz": [0.1, 0, 0]}, "axis": [0, 1, 0], "symmetric": true,
      "inertial": {"mass": 0.1, "com": [0, 0, 0], "inertia": {"ixx": 1e-4, "ixy": 0, "ixz": 0, "iyy": 2e-4, "iyz": 0, "izz": 1e-4}}}]}"#;
 
-/// A gripper whose fingers follow one joint.
+/// Returns a gripper whose fingers follow one joint.
 fn gripper() -> String {
     let link = |name: &str, mass: f64| {
         format!(
@@ -59,7 +59,7 @@ fn gripper() -> String {
     .concat()
 }
 
-/// Compilers that are installed.
+/// Returns the compilers that are installed.
 fn compilers() -> Vec<&'static str> {
     let found = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
     ["gcc", "clang"].into_iter().filter(found).collect()
@@ -85,7 +85,7 @@ fn passes(folder: &Folder, stem: &str) {
     }
 }
 
-/// The self-test allows 1e-12 of the largest number: a thousand roundings.
+/// The self-test allows 1e-12 of the largest number, which is about a thousand rounding errors.
 #[test]
 fn c_code_equals_the_library_on_ten_robots() {
     let folder = Folder::new();
@@ -121,7 +121,7 @@ fn c_code_takes_the_values_of_a_result() {
     assert_eq!(run(&["simulate", model, &motion, "--out", &log]).status, 0);
     let found = run(&["identify", model, &log, "--json"]);
     assert_eq!(found.status, 0, "{}", found.stderr);
-    // Another mass, and friction of every kind.
+    // Modified mass, and friction of every kind.
     let mut values = found.json();
     values["bodies"][1]["mass"] = 0.75.into();
     values["joints"][0] = serde_json::json!({"name": values["joints"][0]["name"], "viscous": 0.5, "coulomb_positive": 0.25,
@@ -140,7 +140,7 @@ fn c_code_takes_the_values_of_a_result() {
         "{source}"
     );
     assert!(source.contains("const double arm_armature[ARM_NV] = {\n    0.75,\n    0.0,\n};"), "{source}");
-    // A result of another robot.
+    // Result of another robot.
     let wrong = refused(&[
         "export",
         "builtin:scara",
@@ -154,7 +154,7 @@ fn c_code_takes_the_values_of_a_result() {
     assert!(wrong.contains("it is the result of another model"), "{wrong}");
 }
 
-/// A payload of 1.5 kg as `identify --payload --json` prints it.
+/// Payload of 1.5 kg as printed by `identify --payload --json`.
 const LOAD: &str = r#"{"schema": "inertial/identification/1", "bodies": [{"name": "payload", "mass": 1.5, "com": [0.01, -0.02, 0.05],
   "inertia": {"ixx": 0.003, "ixy": 0.0002, "ixz": 0, "iyy": 0.004, "iyz": 0, "izz": 0.002}, "consistent": true}], "joints": []}"#;
 
@@ -186,7 +186,7 @@ fn loads_of_controllers() {
     let yaml = text("ros2-control");
     assert!(yaml.contains("pos: [0.01, -0.02, 0.05]\n        force: 14.715\n"), "{yaml}");
     assert!(yaml.contains("force: [0.0, 0.0, -14.715]\n"), "{yaml}");
-    // A link of a model, and one that it does not have.
+    // Link of a model, and a missing link.
     let robot = folder.file("robot.urdf", gripper());
     let hand = run(&["export", &robot, "--to", "ur", "--link", "hand"]);
     assert!(hand.stdout.contains("set_payload(1.0, [0.01, 0.02, 0.03])"), "{}{}", hand.stdout, hand.stderr);

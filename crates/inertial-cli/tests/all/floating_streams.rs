@@ -1,4 +1,4 @@
-//! `identify --follow` of a robot whose base moves, beside the estimate from the whole log.
+//! Tests of `identify --follow` with a moving base, compared with the estimate from the whole log.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 const ROBOT: [&str; 5] = ["builtin:cheetah-leg", "--base", "floating", "--rotors", "none"];
 const CHOICE: [&str; 5] = ["--friction", "none", "--offset=no", "--estimator", "wls"];
 
-/// A log of a torso that shakes and turns while its leg swings.
+/// Returns a log of a torso that shakes and turns while its leg swings.
 fn log(folder: &Folder) -> String {
     let options = BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() };
     let robot = builtin::get("cheetah-leg").unwrap().build(&options).unwrap();
@@ -35,14 +35,14 @@ fn followed(text: &str, more: &[&str]) -> Run {
     run_with_input(&call.concat(), text.as_bytes())
 }
 
-/// Values of the base parameters by name.
+/// Returns the values of the base parameters by name.
 fn values(result: &Value) -> Vec<(String, f64, f64)> {
     let parameters = result["base_parameters"].as_array().unwrap().iter();
     let number = |p: &Value, key: &str| p[key].as_f64().unwrap();
     parameters.map(|p| (p["name"].to_string(), number(p, "value"), number(p, "std_error"))).collect()
 }
 
-/// The text without some columns.
+/// Returns the text without some columns.
 fn without(text: &str, unwanted: &str) -> String {
     let header = text.lines().next().unwrap();
     let kept: Vec<bool> = header.split(',').map(|name| !name.starts_with(unwanted)).collect();
@@ -72,7 +72,7 @@ fn streams_of_a_floating_base_give_the_estimates_of_their_logs() {
     };
     for (text, more) in [
         (text.clone(), &[][..]),
-        // Velocities and accelerations from the pose alone.
+        // Velocities and accelerations are derived from the pose.
         (without(&without(&without(&text, "base.v"), "base.w"), "base.a"), &[]),
         (text.clone(), &["--measured", "base-wrench"]),
         (without(&text, "tau"), &["--measured", "base-wrench"]),
@@ -81,11 +81,11 @@ fn streams_of_a_floating_base_give_the_estimates_of_their_logs() {
         assert_eq!((&stream["rank"], &stream["excited"]), (&log["rank"], &log["excited"]), "{more:?}");
         assert_eq!(stream["rank"], stream["excited"], "{more:?}");
         for ((name, x, _), (_, y, _)) in values(&stream).iter().zip(values(&log)) {
-            // Both are smoothed, each in its own way, by some thousandths of the highest accelerations.
+            // Both are smoothed differently, which changes the highest accelerations by some thousandths.
             assert!((x - y).abs() < 0.02 * y.abs().max(0.2), "{more:?} {name}: {x} {y}");
         }
     }
-    // Without the wrench on the base, its row of the equations is missing, and some parameters with it.
+    // Without the base wrench its rows of the equations are missing, so fewer parameters are identifiable.
     let bare = without(&text, "wrench");
     let (stream, log) = (one(&bare, &[]), whole(&bare, &[]));
     assert_eq!((&stream["rank"], &stream["excited"]), (&log["rank"], &log["excited"]));
@@ -108,7 +108,7 @@ fn streams_that_are_not_read_are_refused() {
     refuse(&["identify", "builtin:four-bar", "--follow", "-"], "without loops");
     let call = [&["identify"], &ROBOT[..], &["--follow", "-", "--measured", "momentum"]].concat();
     refuse(&call, "no streams of it");
-    // The pose says where gravity points.
+    // The pose determines the direction of gravity.
     let line = one_line(&followed(&without(&text, "base.q"), &[]));
     assert!(line.contains("base.qx"), "{line}");
 }

@@ -1,4 +1,4 @@
-//! `identify` and `validate` from logs, simulated and real.
+//! Tests of `identify` and `validate` with simulated and real logs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,13 +15,13 @@ use nalgebra::{Matrix3, Vector3};
 
 const MODEL: &str = "builtin:planar-2r";
 
-/// A log of the two-link arm with viscous friction on the first joint.
+/// Returns a log of the two-link arm with viscous friction on the first joint.
 pub fn log(rows: usize) -> String {
     let mechanism = builtin::get("planar-2r").unwrap().build(&BuildOptions::default()).unwrap();
     log_of(&mechanism, rows, |v, tau| tau[0] += 0.7 * v[0])
 }
 
-/// The same of another arm, whose drives add to its torques.
+/// Returns a log of another arm, with drive terms added to its torques.
 fn log_of(mechanism: &Mechanism, rows: usize, drives: impl Fn(&[f64], &mut [f64])) -> String {
     let mut text = String::from("t,q1,q2,dq1,dq2,ddq1,ddq2,tau1,tau2\n");
     let dynamics = InverseDynamics::new(mechanism);
@@ -65,7 +65,7 @@ fn identifies_validates_and_keeps_summaries() {
     let viscous = found["joints"][0]["viscous"].as_f64().unwrap();
     assert!((viscous - 0.7).abs() < 1e-3, "{viscous}");
     assert!(found["fit_relative_rms"].as_f64().unwrap() < 1e-3);
-    // The summary stands for its log.
+    // The summary replaces its log.
     let mut call = vec!["identify", MODEL, summary.to_str().unwrap()];
     call.extend(&args[..3]);
     let again = run(&call);
@@ -73,7 +73,7 @@ fn identifies_validates_and_keeps_summaries() {
     let (again, found) = (again.json(), found["base_parameters"].as_array().unwrap().clone());
     for (x, y) in found.iter().zip(again["base_parameters"].as_array().unwrap()) {
         let (x, y) = (x["value"].as_f64().unwrap(), y["value"].as_f64().unwrap());
-        // Merging rounds, and without noise the solver's gap is all that is left: both far below this.
+        // Rounding of the merge and, without noise, the duality gap of the solver are both far below this tolerance.
         assert!((x - y).abs() < 1e-8, "{x} {y}");
     }
 
@@ -100,9 +100,10 @@ fn friction_that_jumps_is_found_without_bias() {
     for (k, (viscous, coulomb)) in [(0.7, 1.5), (0.2, 0.9)].into_iter().enumerate() {
         let joint = &found["joints"][k];
         let [v, c] = ["viscous", "coulomb"].map(|name| joint[name].as_f64().unwrap());
-        // The column jumps where the logged torque does, between two samples. What is left is that columns pass a window as
-        // long as the force's filter is not: their gain is met to 1e-3 (a test of the row filter). Friction is as far off as
-        // its column, and what Coulomb friction loses viscous friction takes at the speed of the motion, some rad/s.
+        // The friction column jumps between two samples, as the logged torque does. The remaining error is that of
+        // the window that filters the columns, whose gain equals that of the force filter to 1e-3 (see the test of
+        // the row filter). Coulomb friction has this relative error, and viscous friction compensates it at the speed
+        // of the motion, some rad/s.
         assert!((c / coulomb - 1.0).abs() < 1e-3 && (v - viscous).abs() < 1e-3 * coulomb, "{joint}");
     }
     assert!(found["fit_relative_rms"].as_f64().unwrap() < 2e-3, "{}", found["fit_relative_rms"]);
@@ -134,12 +135,12 @@ fn gains_of_drives_are_found_with_a_known_payload() {
     assert_eq!(found.status, 0, "{}", found.stderr);
     let found = found.json();
     for (joint, gain) in found["joints"].as_array().unwrap().iter().zip(gains) {
-        // Rounding of the filters; nothing else is in the way.
+        // The only remaining error is that of the filters.
         assert!((joint["gain"].as_f64().unwrap() / gain - 1.0).abs() < 1e-3, "{joint}");
         assert!((joint["viscous"].as_f64().unwrap() - 0.5).abs() < 2e-3, "{joint}");
     }
     assert!(found["validation_relative_rms"].as_f64().unwrap() < 1e-3);
-    // The mass alone will do.
+    // The mass alone is sufficient.
     let weighed = ["--loaded", &loaded, "--known-payload", &format!("{link}=1.5"), "--json"];
     let found = run(&[&call[..], &weighed[..]].concat());
     assert!(
@@ -150,7 +151,7 @@ fn gains_of_drives_are_found_with_a_known_payload() {
     for (joint, gain) in found.json()["joints"].as_array().unwrap().iter().zip(gains) {
         assert!((joint["gain"].as_f64().unwrap() / gain - 1.0).abs() < 2e-3, "{joint}");
     }
-    // Without the payload the scale is that of the prior, and a note says so.
+    // Without the payload the prior determines the scale, which a note reports.
     let alone = run(&call);
     assert!(alone.status == 0 && alone.stdout.contains("known payload"), "{}{}", alone.stdout, alone.stderr);
     for wrong in [
@@ -180,7 +181,7 @@ fn bad_calls_have_one_line() {
     let other = folder.file("other.summary", "{}");
     refused(&["identify", MODEL, &other]);
     refused(&["validate", "builtin:arm7", &log]);
-    // What cannot be written is said before any work.
+    // A model that cannot be written is reported before any work is done.
     let model = folder.file("model.xml", "<mujoco><include file=\"arm.xml\"/></mujoco>");
     folder.file("arm.xml", format!("<mujoco>{MJCF_BODY}</mujoco>"));
     let line = refused(&["identify", &model, "missing.csv", "--out", "x.xml"]);
@@ -218,7 +219,7 @@ fn mjcf_is_written_with_the_identified_values() {
 #[test]
 fn torques_of_joints_that_are_not_named_do_not_count() {
     let folder = Folder::new();
-    // The last column is what a broken sensor gives; then it is not there.
+    // Last column of a broken sensor, then a missing column.
     let rows = |last: Option<&str>| {
         let (text, mut out) = (log(2000), String::new());
         for (k, line) in text.lines().enumerate() {
@@ -243,7 +244,7 @@ fn torques_of_joints_that_are_not_named_do_not_count() {
             assert_eq!(found, expected, "{broken} {command:?}");
         }
     }
-    // What no motion could show without the others is told apart from what this one did not.
+    // Parameters that no motion could determine without the other torques are distinguished from those that this motion does not excite.
     let whole = folder.file("whole.csv", log(2000));
     let found = run(&["identify", MODEL, &whole, "--joints", "joint2", "--cutoff", "off", "--json"]).json();
     let most = run(&["analyze", MODEL, "--joints", "joint2", "--json"]).json()["rank"].clone();
@@ -280,7 +281,7 @@ fn loops_need_the_independent_joints_alone() {
     let found = found.json();
     assert!(found["fit_relative_rms"].as_f64().unwrap() < 1e-6, "{}", found["fit_relative_rms"]);
     assert_eq!(found["model"]["dof"], 1);
-    // The same model from a file, and back into one that validates.
+    // Same model from a file, written to a file that is then validated.
     let text = std::fs::read_to_string(
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../inertial/src/mechanism/builtin/four-bar.toml"),
     );
@@ -291,7 +292,7 @@ fn loops_need_the_independent_joints_alone() {
     assert_eq!(run(&["check", out]).status, 0);
     let judged = run(&["validate", "builtin:four-bar", &log, "--json", "--cutoff", "off", "--slow", "0"]);
     assert_eq!(judged.status, 0, "{}", judged.stderr);
-    // The friction that the model does not have is all that is left.
+    // The remaining residual is the friction, which the model lacks.
     assert!(judged.json()["relative_rms"].as_f64().unwrap() < 0.5);
 }
 
@@ -310,7 +311,7 @@ fn a_force_plate_and_a_known_contact_are_enough() {
         let total = base_wrench(&mechanism, &mut workspace, q, v, a).unwrap();
         let mut jacobian = vec![0.0; 12];
         frame_jacobian(&mechanism, &mut workspace, q, 1, &link.pose, &mut jacobian).unwrap();
-        // What the ground exerts is what moves the robot less the push.
+        // The wrench of the ground is the total wrench minus the push.
         let at = workspace.poses()[1] * link.pose;
         let force = at.rotation * nalgebra::vector![push, 0.0, 0.0];
         let (linear, angular) = (total.linear - force, total.angular - at.translation.cross(&force));
@@ -320,7 +321,7 @@ fn a_force_plate_and_a_known_contact_are_enough() {
         let _ = writeln!(text, "{}", values.map(|x| format!("{x}")).collect::<Vec<_>>().join(","));
     }
     let folder = Folder::new();
-    // A component that is not there is not zero.
+    // A missing component is not zero.
     let name = format!("contact.{}.fz", link.name);
     let refused = run(&["identify", MODEL, &folder.file("part.csv", text.replacen(&name, "other", 1))]);
     assert_eq!(refused.status, 2);
@@ -394,7 +395,7 @@ fn data(robot: &str, file: &str) -> Option<String> {
     shared(&format!("data/{robot}/{file}")).map(|path| path.to_str().unwrap().to_owned())
 }
 
-/// Identifies a real robot without saying which terms its joints have; every body must be possible, the verdict good and the
+/// Identifies a real robot with automatic joint terms. Every body must be consistent, the verdict good and the
 /// validation residual at most `most`.
 fn real(robot: &str, logs: &[&str], validate: Option<&str>, options: &[&str], most: f64) {
     let mut args = vec!["identify".to_owned()];
@@ -417,24 +418,25 @@ fn real(robot: &str, logs: &[&str], validate: Option<&str>, options: &[&str], mo
         let gap = found["duality_gap"].as_f64().unwrap();
         println!("{robot}, prior {prior}: validation {residual}, gap {gap:.1e}");
         assert!(residual <= most, "{robot}: {residual}");
-        // Costs are some hundreds, and proven to nine digits.
+        // Costs are some hundreds, with a relative gap of 1e-9.
         assert!(gap.abs() < 1e-5, "{robot}: {gap}");
     }
 }
 
 #[test]
 fn real_robots_validate_as_well_as_plain_least_squares_does_elsewhere() {
-    // A weighted least-squares script with Pinocchio left 7.9, 3.5, 8.7 and 12.8 % on the same splits (that of the TX40 was told that
-    // the motor of joint 6 turns with joints 5 and 6; here it is found). Seen here, in the band of the automatic cut-off (tens of Hz, so
-    // no figures of narrower bands compare): at most 6.33, 1.61, 4.98 and 5.08 %; a twentieth more may come from other rounding, or
-    // the estimate has become worse.
+    // A weighted least-squares script with Pinocchio gave 7.9, 3.5, 8.7 and 12.8 % on the same splits; for the TX40
+    // it was given the coupling of the motor of joint 6 to joints 5 and 6, which is detected here. Observed here, in
+    // the band of the automatic cut-off (tens of Hz, so figures of narrower bands are not comparable): at most 6.33,
+    // 1.61, 4.98 and 5.08 %. A margin of a twentieth allows for rounding; a larger residual means that the estimate
+    // has become worse.
     real("tx40", &["motion.csv.gz"], None, &["--holdout", "0.3"], 0.0665);
     real("panda", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.0169);
     real("ur10", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.0523);
     real("kr300", &["motion_A.csv.gz", "motion_B.csv.gz"], Some("motion_C.csv.gz"), &[], 0.0533);
 }
 
-/// Every log that says nothing, or says it in other units: one line that names the place, exit status 2, nothing written.
+/// Unusable logs and logs in other units: one line that names the location, exit status 2, no output file.
 #[test]
 fn bad_logs_are_refused_and_nothing_is_written() {
     let folder = Folder::new();
@@ -498,7 +500,7 @@ fn bad_logs_are_refused_and_nothing_is_written() {
     assert!(refused(&["identify", MODEL, &mcap]).ends_with("the MCAP file is truncated"));
 }
 
-/// The same log in other names and units, from standard input, and with other filters.
+/// Same log with other names and units, from standard input, and with other filters.
 #[test]
 fn maps_filters_and_pipes() {
     let folder = Folder::new();
@@ -533,7 +535,7 @@ fn maps_filters_and_pipes() {
         done.json()["joints"][0]["viscous"].as_f64().unwrap()
     };
     let reference = viscous(&[&plain]);
-    // Products with 1e3 and 0.25 round in the last place.
+    // Products with 1e3 and 0.25 differ by rounding in the last place.
     assert!((viscous(&[&scaled, "--columns", &map]) - reference).abs() < 1e-9);
     for more in [
         &["--filter", "savitzky-golay"][..],

@@ -1,10 +1,10 @@
-//! Torques that come later than the motion.
+//! Tests of torques that lag behind the motion.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{Folder, run};
 
-/// A CSV text with its torques so many rows later.
+/// Delays the torques of a CSV text by the given number of rows.
 fn delayed(text: &str, rows: usize) -> String {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     let torque: Vec<bool> = lines[0].iter().map(|name| name.starts_with("tau.")).collect();
@@ -33,7 +33,7 @@ fn a_lag_of_the_torques_is_estimated_corrected_and_said() {
     let found = run(&["identify", "builtin:planar-2r", &late, "--json"]);
     let (lag, error) = (&found.json()["lag"]["value"], &found.json()["lag"]["std_error"]);
     let (lag, error) = (lag.as_f64().unwrap(), error.as_f64().unwrap());
-    // Four samples at 200 Hz.
+    // Lag of four samples at 200 Hz.
     assert!((lag - 0.02).abs() < 4.0 * error && error < 0.003, "{lag} ± {error}");
     assert!(found.stderr.contains("ms later than the motion: corrected (--lag 0.02"), "{}", found.stderr);
     let residual = |found: &crate::common::Run| found.json()["fit_relative_rms"].as_f64().unwrap();

@@ -1,4 +1,4 @@
-//! `identify` of mechanisms with loops: torques, wrenches on the ground and on a floating base, contacts; and what is written.
+//! Tests of `identify` for mechanisms with loops: torques, wrenches on the ground and on a floating base, contacts; and of written models.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 const AS_IT_IS: [&str; 5] = ["--cutoff", "off", "--slow", "0", "--json"];
 
-/// A four-bar linkage on a torso that floats.
+/// Returns a four-bar linkage on a floating torso.
 fn floating_four_bar() -> Value {
     let inertial = |mass: f64, com: [f64; 3]| {
         let i = 0.02 * mass;
@@ -39,7 +39,7 @@ fn floating_four_bar() -> Value {
                    "successor": {"body": "rocker", "origin": {"xyz": [-0.6, 0.15, 0.0]}}}]})
 }
 
-/// Largest error of the base parameters beside the largest of them.
+/// Returns the largest error of the base parameters, relative to the largest of them.
 fn error(mechanism: &Mechanism, measured: Measured, found: &Value) -> f64 {
     let options = AnalyzeOptions { measured: Some(measured), ..AnalyzeOptions::default() };
     let truth = analyze(mechanism, &options).unwrap().regrouping.regroup(&mechanism.parameters()).unwrap();
@@ -50,7 +50,7 @@ fn error(mechanism: &Mechanism, measured: Measured, found: &Value) -> f64 {
     values.iter().zip(&truth).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max) / scale
 }
 
-/// Three sines with their derivatives.
+/// Returns sums of three sines with their derivatives.
 fn waves(t: f64, size: f64, speed: f64, phase: f64) -> [f64; 3] {
     let mut out = [0.0; 3];
     for (part, factor) in [(1.0, 1.0), (0.6, 1.7), (0.3, 2.9)] {
@@ -63,7 +63,8 @@ fn waves(t: f64, size: f64, speed: f64, phase: f64) -> [f64; 3] {
     out
 }
 
-/// Generalised force of a force on a link's origin, in its frame: the force times how far a step of the driven joint moves it.
+/// Returns the generalised force of a force at the origin of a link, in its frame: the force times the derivative of
+/// the origin with respect to the driven joint.
 fn felt(closed: &ClosedMechanism<'_>, q: &[f64], body: usize, force: Vector3<f64>) -> f64 {
     let mechanism = closed.mechanism();
     let (mut closure, mut tree) = (closed.workspace(), Workspace::new(mechanism));
@@ -75,7 +76,7 @@ fn felt(closed: &ClosedMechanism<'_>, q: &[f64], body: usize, force: Vector3<f64
         tree.poses()[body]
     };
     let world = pose(0.0).rotation * force;
-    // Differences of fourth order: their error is below 1e-12, that of closing the loop below 1e-9.
+    // Fourth-order differences: their error is below 1e-12, the closure error below 1e-9.
     let h = 1e-3;
     let mut at = |step: f64| pose(step).translation.dot(&world);
     (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h)
@@ -101,7 +102,7 @@ fn a_linkage_on_a_force_plate_with_a_known_contact() {
         closed.inverse_dynamics(&mut workspace, &q, &[v], &[a], &mut tau).unwrap();
         let total = closed.base_wrench(&mut workspace, &q, &[v], &[a]).unwrap();
         tau[0] -= felt(&closed, &q, rocker, push);
-        // What the ground exerts is what moves the linkage less the push.
+        // The wrench of the ground is the total wrench minus the push.
         forward_kinematics(&mechanism, &mut tree, &q).unwrap();
         let at = tree.poses()[rocker];
         let force = at.rotation * push;
@@ -124,7 +125,7 @@ fn a_linkage_on_a_force_plate_with_a_known_contact() {
         assert_eq!(found["fit"].as_array().unwrap().len(), rows);
         assert!(found["fit_relative_rms"].as_f64().unwrap() < 1e-8, "{name}: {}", found["fit_relative_rms"]);
         assert_eq!(found["rank"], found["excited"], "{name}: {}", found["warnings"]);
-        // Loops close to 1e-9 and a motion about the assembly shows some combinations a thousand times less than others.
+        // Closure errors are 1e-9, and motion about the assembly excites some combinations a thousand times less than others.
         let error = error(&mechanism, measured, &found);
         println!("{name}: {error:.1e}");
         assert!(error < 1e-6, "{name}: {error}");
@@ -152,7 +153,7 @@ fn a_linkage_on_a_floating_base() {
         base(&["ax", "ay", "az", "alx", "aly", "alz"])
     );
     for k in 0..600 {
-        // States need not follow from each other: what is measured holds at each instant.
+        // Samples are independent states, since the equations hold at each instant.
         let t = f64::from(k) * 0.01;
         let [x, v, a] = waves(t, 0.25, 0.4, 0.5);
         let all: Vec<[f64; 3]> =
@@ -187,7 +188,7 @@ fn a_linkage_on_a_floating_base() {
     }
 }
 
-/// A crank with an armature that acts like its inertia, an elbow with one that does not, on a vertical plane.
+/// Mechanism in a vertical plane: a crank whose armature acts like its inertia, and an elbow whose armature does not.
 const TWO: &str = r#"
 schema = "inertial/mechanism/1"
 name = "two"
@@ -235,7 +236,7 @@ fn an_armature_counts_once_in_what_is_written() {
         json!({"name": name, "parent": parent, "joint": joint, "inertial": {"mass": mass, "com": com,
             "inertia": {"ixx": i[0], "ixy": 0, "ixz": 0, "iyy": i[1], "iyz": 0, "izz": i[1]}}})
     };
-    // The elbow's dynamics are empty: its armature is found.
+    // The elbow has empty dynamics, and its armature is identified.
     let shoulder =
         json!({"name": "shoulder", "type": "revolute", "axis": [0, 1, 0], "dynamics": {"armature": 0.3}});
     let elbow = json!({"name": "elbow", "type": "revolute", "axis": [0, 1, 0], "origin": {"xyz": [0.4, 0, 0]}, "dynamics": {}});
@@ -243,7 +244,7 @@ fn an_armature_counts_once_in_what_is_written() {
         "schema": "inertial/mechanism/1", "name": "two",
         "bodies": [body("upper", "ground", shoulder, 2.0, [0.2, 0.0, 0.02], [0.01, 0.05]),
                    body("lower", "upper", elbow, 1.0, [0.15, 0.0, 0.0], [0.01, 0.03])]});
-    // Tables with headers of their own, and a joint without dynamics in which some must be put.
+    // Tables with their own headers, and a joint without dynamics, into which values must be inserted.
     let headers = TWO
         .replace(", dynamics = { armature = 0.3, damping = 0.1 } }\ninertial", " }\ninertial")
         .replace(
@@ -270,7 +271,7 @@ fn an_armature_counts_once_in_what_is_written() {
         let found = run(&[&call[..], &AS_IT_IS].concat());
         assert_eq!(found.status, 0, "{}", found.stderr);
         let joints = found.json()["joints"].clone();
-        // The shoulder's acts like the inertia of its link: the model or a wide prior separates the two.
+        // The armature of the shoulder acts like the inertia of its link; the model or a wide prior separates the two.
         let rotors = [0, 1].map(|j: usize| joints[j]["rotor_inertia"].as_f64().unwrap());
         let written = built(&std::fs::read_to_string(&out).unwrap());
         assert_eq!(written.armature(), rotors);
@@ -279,7 +280,7 @@ fn an_armature_counts_once_in_what_is_written() {
             assert_eq!(dynamics(j).damping, joints[j]["viscous"].as_f64().unwrap());
             assert!((dynamics(j).damping - viscous).abs() < 1e-3);
         }
-        // What is written moves as what was measured: the prior moves it by a part in 1e6 (data without noise).
+        // The written model reproduces the measured torques; the prior changes them by 1e-6 (data without noise).
         for k in (0..600).step_by(37) {
             let (_, q, v, a) = motion(k);
             let (expected, found) = (torques(&truth, &q, &v, &a), torques(&written, &q, &v, &a));

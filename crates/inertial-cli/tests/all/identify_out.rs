@@ -1,4 +1,4 @@
-//! The model that `identify --out` writes.
+//! Tests of the model that `identify --out` writes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::common::{Folder, run};
 
-/// A hinge with friction, without gravity.
+/// Hinge with friction, without gravity.
 const HINGE: &str = r#"<robot name="hinge">
   <link name="base"/>
   <link name="arm"><inertial><origin xyz="0.5 0 0"/><mass value="2"/><inertia ixx="0.05" ixy="0" ixz="0" iyy="0.1"
@@ -25,7 +25,7 @@ fn a_model_that_predicts_worse_is_written_only_by_force() {
         let q = (2.0 * t).sin() + 0.3 * (5.0 * t).sin();
         let v = 2.0 * (2.0 * t).cos() + 1.5 * (5.0 * t).cos();
         let a = -4.0 * (2.0 * t).sin() - 7.5 * (5.0 * t).sin();
-        // About the hinge the arm has 0.1 + 2·0.5² = 0.6 kg m².
+        // Inertia of the arm about the hinge: 0.1 + 2·0.5² = 0.6 kg m².
         let tau = 0.6 * a + 0.5 * v + v.signum();
         let _ = writeln!(text, "{t},{q},{v},{a},{tau}");
     }
@@ -47,17 +47,17 @@ fn a_model_that_predicts_worse_is_written_only_by_force() {
     assert!(!out.exists() && withheld.stdout.contains("verdict: "), "{}", withheld.stdout);
     assert_eq!(identify(&[&without[..], &["--force"]].concat()).status, 0);
     let by_force = std::fs::read_to_string(&out).unwrap();
-    // The friction of the model does not count again beside inertias that were fitted without it.
+    // Inertias were fitted without the friction of the model, which must therefore not be kept.
     assert!(!by_force.contains("damping=\"0.5\""), "{by_force}");
     let found = identify(&[]);
     assert_eq!(found.status, 0, "{}", found.stderr);
     let call = ["validate", out.to_str().unwrap(), &log, "--gravity=0,0,0", "--cutoff", "off", "--json"];
     let residual = run(&call).json()["relative_rms"].as_f64().unwrap();
-    // Data without noise: what the prior moves.
+    // Data without noise: the residual is the effect of the prior.
     assert!(residual < 1e-3, "{residual}");
 }
 
-/// A log of the hinge with a rotor of 0.2 kg m² beside the arm's 0.6, and friction.
+/// Returns a log of the hinge with a rotor of 0.2 kg m², the arm's 0.6 kg m², and friction.
 fn hinge_log() -> String {
     let mut text = String::from("t,q.hinge,dq.hinge,ddq.hinge,tau.hinge\n");
     for k in 0..2000 {
@@ -65,7 +65,7 @@ fn hinge_log() -> String {
         let q = (2.0 * t).sin() + 0.3 * (5.0 * t).sin();
         let v = 2.0 * (2.0 * t).cos() + 1.5 * (5.0 * t).cos();
         let a = -4.0 * (2.0 * t).sin() - 7.5 * (5.0 * t).sin();
-        // The moment of gravity on 2 kg at 0.5 m tells the arm's mass from its inertia.
+        // The gravity moment of 2 kg at 0.5 m separates the mass of the arm from its inertia.
         let tau = 0.8 * a + 0.5 * v + v.signum() - 9.81 * q.cos();
         let _ = writeln!(text, "{t},{q},{v},{a},{tau}");
     }
@@ -89,7 +89,7 @@ fn mechanism_files_are_written_from_other_formats() {
         );
         let residual = run(&["validate", out, &log, "--cutoff", "off", "--json"]).json();
         assert!(residual["relative_rms"].as_f64().unwrap() < 1e-3, "{residual}");
-        // Values of both files again, in their own format.
+        // Values of both files, written in their own format.
         let again = folder.path("again.toml");
         let call = ["identify", out, &log, "--cutoff", "off", "--out", again.to_str().unwrap()];
         assert_eq!(run(&call).status, 0);
@@ -100,7 +100,7 @@ fn mechanism_files_are_written_from_other_formats() {
     assert!(refused.stderr.contains("no URDF") && refused.stderr.lines().count() == 1, "{}", refused.stderr);
 }
 
-/// Offsets and rotor inertias have no place in a URDF: validation left them out and gave other residuals than the fit.
+/// A URDF cannot represent offsets and rotor inertias; without them validation would give other residuals than the fit.
 #[test]
 fn a_written_model_predicts_what_was_identified_with_its_joint_file() {
     let folder = Folder::new();
@@ -120,21 +120,21 @@ fn a_written_model_predicts_what_was_identified_with_its_joint_file() {
     let residual = validate();
     assert!(residual.stderr.contains("terms of the joints come from"), "{}", residual.stderr);
     assert!(residual.json()["relative_rms"].as_f64().unwrap() < 1e-3, "{}", residual.stdout);
-    // Controllers get the offset, too.
+    // Exported controllers contain the offset.
     let export = || {
         let done = run(&["export", out, "--to", "c", "--out", folder.path("arm.c").to_str().unwrap()]);
         assert_eq!(done.status, 0, "{}", done.stderr);
         std::fs::read_to_string(folder.path("arm.c")).unwrap()
     };
     let with_joint_file = export();
-    // Without it, and for another version of the model, the offset is missing.
+    // Without a matching joint file the offset is missing.
     let text = std::fs::read_to_string(out).unwrap();
     std::fs::write(out, text.replace("</robot>", "<!-- edited --></robot>")).unwrap();
     let other = validate();
     assert!(other.stderr.contains("another version of the model"), "{}", other.stderr);
     assert!(other.json()["relative_rms"].as_f64().unwrap() > 0.05, "{}", other.stdout);
     assert_ne!(export(), with_joint_file);
-    // A joint file is replaced, a user's own file is not.
+    // A joint file is replaced, a file of the user is not.
     assert_eq!(identify().status, 0);
     std::fs::write(&joints, "{\"mine\": 1}").unwrap();
     let refused = identify();

@@ -1,10 +1,10 @@
-//! Priors of `identify`, and least squares without one.
+//! Tests of priors of `identify`, and of least squares without a prior.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{Folder, run};
 
-/// Without a prior, least squares gives the shortest of all parameters that explain the log.
+/// Least squares without a prior gives the minimum-norm parameters that explain the log.
 #[test]
 fn ols_without_prior_gives_the_least_norm() {
     let folder = Folder::new();
@@ -28,7 +28,7 @@ fn ols_without_prior_gives_the_least_norm() {
     };
     assert!(norm(&none) < norm(&model), "{} {}", norm(&none), norm(&model));
     assert!(none["fit_relative_rms"].as_f64().unwrap() < 1e-3);
-    // The mass of the first link shows nowhere: the shortest solution has none.
+    // The mass of the first link is not identifiable, so it is zero in the minimum-norm solution.
     assert!(none["bodies"][0]["mass"].as_f64().unwrap().abs() < 1e-9, "{none}");
     for (x, y) in
         model["base_parameters"].as_array().unwrap().iter().zip(none["base_parameters"].as_array().unwrap())

@@ -1,4 +1,4 @@
-//! Values at and beyond the limits that `docs/limits.md` lists: one line, no panic, bounded work.
+//! Values at and beyond the limits of `docs/limits.md`: one line of error, no panic, bounded work.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ use crate::identify::log;
 
 const MODEL: &str = "builtin:planar-2r";
 
-/// Runs a call that must be refused; notes on a log may stand before the reason.
+/// Runs a call that must be rejected; notes on a log may precede the reason.
 fn refusal(args: &[&str]) -> String {
     let found = run(args);
     assert_eq!(found.status, 2, "{args:?}: {}", found.stderr);
@@ -54,7 +54,7 @@ fn filter_windows_beyond_the_most_are_refused() {
 fn filters_and_decimations_that_leave_nothing_of_a_log_are_refused() {
     let folder = Folder::new();
     let log = folder.file("l.csv", log(1000));
-    // The log lasts 5 s: two periods at each end need more than 0.8 Hz.
+    // The log lasts 5 s, so two periods at each end require more than 0.8 Hz.
     let line = refusal(&["identify", MODEL, &log, "--cutoff", "0.79"]);
     assert!(line.contains("cut-off 0.79 Hz: the log lasts 5 s"), "{line}");
     let args = ["identify", MODEL, &log, "--filter", "savitzky-golay", "--filter-window", "20001"];
@@ -97,7 +97,7 @@ fn streams_with_windows_beyond_all_reason_are_refused() {
     }
 }
 
-/// A log with other times.
+/// Returns a log with modified times.
 fn stamped(stamp: impl Fn(usize, f64) -> String) -> String {
     let text = log(300);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -134,7 +134,7 @@ fn a_bad_stamp_within_a_stream_does_not_panic() {
     }
 }
 
-/// A process of a user who may start no other: the work goes on alone, or ends in one line.
+/// Work continues in one thread, or ends with one line of error, if the user cannot start further processes.
 #[cfg(target_os = "linux")]
 #[test]
 fn without_threads_the_work_goes_on() {
@@ -148,7 +148,7 @@ fn without_threads_the_work_goes_on() {
     std::fs::copy(program, &copy).unwrap();
     let call = |args: &str, threads: usize| {
         let script = format!("ulimit -u {threads} || exit 127; exec {} {args}", copy.display());
-        // Only another user than root can run out of processes; only root can become one.
+        // Only users other than root can exceed the process limit, and only root can change the user.
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", &script]);
         command.env("RAYON_NUM_THREADS", "4");
@@ -157,7 +157,7 @@ fn without_threads_the_work_goes_on() {
     if call("--version", 1).is_none_or(|output| !output.status.success()) {
         return;
     }
-    // With a few the pool once failed that a trial before had not foreseen.
+    // With a few threads the pool failed in an earlier version, although a trial before had succeeded.
     for threads in 1..=6 {
         for args in [format!("identify {MODEL} {log} --json"), format!("validate {MODEL} {log} --json")] {
             let output = call(&args, threads).unwrap();

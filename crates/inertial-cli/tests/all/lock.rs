@@ -1,4 +1,4 @@
-//! `--lock`: joints that are held at a position.
+//! Tests of `--lock`: joints that are locked at a position.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::common::{Folder, refused, run};
 
-/// An arm of two hinges and a gripper of two fingers; `gripper` describes the first finger's joint.
+/// Returns an arm with two hinges and a gripper with two fingers; `gripper` describes the joint of the first finger.
 fn arm(gripper: &str, follower: &str) -> String {
     let link = |name: &str, mass: f64| {
         format!(
@@ -45,7 +45,7 @@ fn log() -> String {
     text
 }
 
-/// A model with locked joints is the one whose file has fixed joints there.
+/// A model with locked joints equals a model with fixed joints in its file.
 #[test]
 fn locked_joints_are_fixed_joints() {
     let folder = Folder::new();
@@ -53,7 +53,7 @@ fn locked_joints_are_fixed_joints() {
         "type='prismatic'><origin xyz='0.2 0.1 0' rpy='0 0 0.2'/><axis xyz='0 1 0'/><limit lower='0' upper='0.04' velocity='1' effort='9'/>",
         "type='revolute'><origin xyz='0.2 -0.1 0'/><axis xyz='0 0 1'/><mimic joint='finger' multiplier='-10' offset='0.1'/>",
     );
-    // 0.03 along y of the finger's frame; -10 · 0.03 + 0.1 about z.
+    // 0.03 along y of the finger frame; -10 · 0.03 + 0.1 about z.
     let (x, y) = (0.2 - 0.03 * 0.2_f64.sin(), 0.1 + 0.03 * 0.2_f64.cos());
     let fixed = arm(
         &format!("type='fixed'><origin xyz='{x} {y} 0' rpy='0 0 0.2'/>"),
@@ -74,7 +74,7 @@ fn locked_joints_are_fixed_joints() {
     };
     let (held, written) = (residual(&[&moving, &log, lock[0], lock[1]]), residual(&[&fixed, &log]));
     for (a, b) in held.iter().zip(&written) {
-        // The origins are rounded in two ways.
+        // The origins are rounded differently.
         assert!((a - b).abs() < 1e-9 * b, "{held:?} {written:?}");
     }
     let elsewhere = residual(&[&moving, &log, "--lock", "finger=0"]);
@@ -82,7 +82,7 @@ fn locked_joints_are_fixed_joints() {
     let analyzed = |args: &[&str]| run(&[&["analyze", "--json"], args].concat()).json()["rank"].clone();
     assert_eq!(analyzed(&[&moving, lock[0], lock[1]]), analyzed(&[&fixed]));
 
-    // Without it the finger is held where the model has it, which is said.
+    // Without the option the finger is locked at its position in the model, with a note.
     let without = run(&["validate", &moving, &log, "--json"]);
     assert_eq!(
         (without.status, without.json()),
@@ -95,11 +95,11 @@ fn locked_joints_are_fixed_joints() {
         "{}",
         without.stderr
     );
-    // So it is where columns have numbers.
+    // Numbered columns have the same effect.
     let text = std::fs::read_to_string(&log).unwrap().replace(".shoulder", "1").replace(".elbow", "2");
     let numbered = folder.file("numbered.csv", text);
     assert_eq!(run(&["validate", &moving, &numbered, "--json"]).json(), without.json());
-    // A name that the model does not have may be a slip: then nothing is held.
+    // A name that is missing in the model may be a typing error, so no joint is locked.
     let slip =
         folder.file("slip.csv", std::fs::read_to_string(&log).unwrap().replace("tau.elbow", "tau.elbo"));
     let line = refused(&["validate", &moving, &slip]);
@@ -127,7 +127,7 @@ fn locked_joints_are_fixed_joints() {
         "--json",
     ]);
     assert_eq!(done.status, 0, "{}", done.stderr);
-    // The fingers keep their shares of the mass that was found for their body.
+    // The identified mass of the body is distributed over the fingers in proportion to their masses.
     let text = std::fs::read_to_string(&out).unwrap();
     let mass = |link: &str| -> f64 {
         let part = text.split(&format!("<link name='{link}'>")).nth(1).unwrap();
@@ -142,7 +142,7 @@ fn locked_joints_are_fixed_joints() {
     );
 }
 
-/// A result has no bodies beyond joints that its log did not have: export says how to hold them.
+/// Results do not contain bodies of joints that were missing in the log; the error of export explains how to lock them.
 #[test]
 fn results_of_held_joints_are_exported_with_the_same_lock() {
     let folder = Folder::new();

@@ -1,11 +1,11 @@
-//! Tests of the command-line program, as a process.
+//! Tests of the command-line program as a process.
 //!
-//! The program is the one that Cargo built for this profile (`CARGO_BIN_EXE_inertial`): with `cargo test --release`, as
-//! `scripts/test.sh` calls it, that is `target/release/inertial`.
+//! The program is the one that Cargo built for this profile (`CARGO_BIN_EXE_inertial`): with `cargo test --release`,
+//! as called by `scripts/test.sh`, that is `target/release/inertial`.
 
 #![allow(clippy::unwrap_used)]
 
-// The functions that the program has, so that both round alike.
+// Mathematical functions of the program, so that both have the same rounding.
 use inertial_libm as _;
 
 mod common;

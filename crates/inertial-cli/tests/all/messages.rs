@@ -1,7 +1,7 @@
-//! Every refusal in its exact words: `messages.txt` has calls and the line that each ends with, to be read as a whole.
+//! Exact error messages: `messages.txt` contains calls and the last line of each, for review as a whole.
 //!
-//! It holds files (`== NAME`, to `==`), calls that must work (`> …`) and calls that must fail (`$ …`), each followed by its line.
-//! With `INERTIAL_UPDATE` set the lines are written anew.
+//! It contains files (`== NAME`, to `==`), calls that must succeed (`> …`) and calls that must fail (`$ …`), each
+//! followed by its line. If `INERTIAL_UPDATE` is set, the lines are rewritten.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! A free-flying robot from its momentum, from the command line: three arms, a slider, four wheels, no code of its own.
+//! Tests of free-flying robots with momentum from the command line: three arms, a prismatic joint, four wheels, no special code.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ fn body(name: &str, parent: &str, kind: &str, xyz: [f64; 3], axis: [f64; 3], mas
                      "inertia": {"ixx": i, "ixy": 0.1 * i, "ixz": -0.2 * i, "iyy": 1.3 * i, "iyz": 0.1 * i, "izz": 1.1 * i}}})
 }
 
-/// Three arms of different make, one with a slider, and four wheels on a pyramid.
+/// Returns a model with three different arms, one with a prismatic joint, and four wheels on a pyramid.
 fn model() -> Value {
     let wheels: Vec<Value> = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]
         .iter()
@@ -47,7 +47,7 @@ fn model() -> Value {
 }
 
 fn without_limits(mut model: Value) -> Value {
-    // A continuous joint has none.
+    // A continuous joint has no position limits.
     let tail = model["bodies"][5]["joint"].as_object_mut().unwrap();
     tail.insert("limits".into(), json!({"velocity": 0.5}));
     model
@@ -57,7 +57,7 @@ fn built(model: &Value) -> Mechanism {
     read::file::read(&model.to_string()).unwrap().build(&BuildOptions::default()).unwrap()
 }
 
-/// A log of some wild motion, as the simulator writes it.
+/// Returns a log of a fast motion, as written by the simulator.
 fn log(robot: &Mechanism, seconds: f64, linear: bool) -> String {
     let names: Vec<String> = robot.velocity_names().into_iter().skip(6).collect();
     let moved: Vec<String> =
@@ -91,8 +91,8 @@ fn log(robot: &Mechanism, seconds: f64, linear: bool) -> String {
     text
 }
 
-/// The true model predicts its momentum; one with a body twice as heavy does not. The total linear momentum is zero, so residuals are
-/// relative to the momenta of the bodies.
+/// The true model predicts its momentum; one with a body twice as heavy does not. The total linear momentum is zero,
+/// so residuals are relative to the momenta of the bodies.
 #[test]
 fn a_flight_validates_a_model() {
     let folder = Folder::new();
@@ -110,7 +110,7 @@ fn a_flight_validates_a_model() {
     let found = validate(&wrong, "0.01");
     assert_eq!(found.status, 1, "{}{}", found.stderr, found.stdout);
     for component in found.json()["joints"].as_array().unwrap() {
-        // A tenth of the robot's moving mass is doubled.
+        // A tenth of the moving mass of the robot is doubled.
         let relative = component["relative_rms"].as_f64().unwrap();
         assert!((1e-3..10.0).contains(&relative), "{component}");
     }
@@ -118,7 +118,7 @@ fn a_flight_validates_a_model() {
     assert!(fixed.contains("base floating"), "{fixed}");
 }
 
-/// Largest relative error against the model, and root mean square of differences in standard errors.
+/// Returns the largest relative error with respect to the model, and the root mean square of differences in standard errors.
 fn judged(result: &Value) -> (f64, f64) {
     let parameters = result["base_parameters"].as_array().unwrap();
     let number = |p: &Value, key: &str| p[key].as_f64().unwrap();
@@ -153,14 +153,14 @@ fn another_robot_from_logs() {
         "{}",
         table.stdout
     );
-    // The page predicts each sample by itself: the same residuals but for rounding.
+    // The page predicts each sample separately; the residuals are equal up to rounding error.
     let path = folder.path("page.html");
     let drawn = ["--holdout", "0.25", "--json", "--report", path.to_str().unwrap()];
     let result = run(&[&call[..], &drawn].concat()).json();
     let page = page::with_curves(&path, &result, &["fit", "validation"], 1e-9);
     assert_eq!(page["identification"], result);
     assert_eq!(page["motions"].as_array().unwrap().len(), 2);
-    // Positions integrated from exact rates at 20 Hz: the trapezoid rule is better than Euler's.
+    // Positions integrated from exact rates at 20 Hz: the trapezoidal rule is more accurate than Euler's method.
     let with = |rule: &str| {
         let mut call = call.to_vec();
         call.extend(["--positions", rule, "--json", "--holdout", "0.2"]);
@@ -171,7 +171,7 @@ fn another_robot_from_logs() {
     assert!(with("trapezoid") < 0.1 * with("euler"));
 }
 
-/// The model as someone has it who does not know the robot: masses and inertias up to a half off.
+/// Returns a model with wrong masses and inertias, by up to a half.
 fn guessed(model: &Value) -> Value {
     let mut model = model.clone();
     for (k, body) in model["bodies"].as_array_mut().unwrap().iter_mut().enumerate() {
@@ -183,7 +183,8 @@ fn guessed(model: &Value) -> Value {
     model
 }
 
-/// Bodies that can exist, from a wrong model: those of the truth in all that momentum shows, certified, and written.
+/// Physically consistent estimates with a wrong model as prior agree with the true values in all base parameters;
+/// they are certified and written.
 #[test]
 fn bodies_that_can_exist() {
     let folder = Folder::new();
@@ -201,7 +202,7 @@ fn bodies_that_can_exist() {
         all.map(|p| (p["name"].to_string(), number(p, "value"), number(p, "std_error"))).collect()
     };
     let expected = run(&["identify", &right, &exact, "--measured", "momentum", "--json"]).json();
-    // Without noise, and without its statement.
+    // Without noise, and without specified noise.
     for estimator in ["lmi", "manifold", "log-cholesky"] {
         let call = ["identify", &wrong, &exact, "--measured", "momentum", "--estimator", estimator, "--json"];
         let found = run(&[&call[..], &["--out", out.to_str().unwrap()]].concat());
@@ -210,7 +211,7 @@ fn bodies_that_can_exist() {
         assert_eq!(found["estimator"], estimator);
         assert!(found["bodies"].as_array().unwrap().iter().all(|b| b["consistent"] == true), "{estimator}");
         for ((name, x, _), (_, y, _)) in names(&found).iter().zip(names(&expected)) {
-            // Noise counts as a millionth of the momentum at least: the prior moves what is shown worst by a thousandth.
+            // Noise is assumed to be at least a millionth of the momentum; the prior changes the worst excited parameter by a thousandth.
             assert!((x - y).abs() < 1e-3 * y.abs().max(1.0), "{estimator} {name}: {x} {y}");
         }
         let written = std::fs::read_to_string(&out).unwrap();
@@ -221,7 +222,7 @@ fn bodies_that_can_exist() {
         }
         assert_eq!(run(&["check", out.to_str().unwrap()]).status, 0);
     }
-    // With noise: errors as stated, the same optimum by three ways, proven.
+    // With noise: errors as stated, and the same certified optimum with three solvers.
     let (motion, flight) = (folder.path("motion.json"), folder.path("flight.csv"));
     let (motion, flight) = (motion.to_str().unwrap(), flight.to_str().unwrap());
     let quick = ["--duration", "30", "--rate", "10", "--starts", "1", "--iterations", "20", "--out", motion];
@@ -247,20 +248,20 @@ fn bodies_that_can_exist() {
     }
     let scaled = (scaled / names(&lmi).len() as f64).sqrt();
     println!("rms error/σ {scaled:.2}, at most {apart:.2} standard errors from eiv");
-    // Some fifty errors of standard deviation one, and a prior that moves them little.
+    // Some fifty errors of standard deviation one, with a small effect of the prior.
     assert!((0.6..1.5).contains(&scaled), "{scaled}");
     let gap = lmi["duality_gap"].as_f64().unwrap();
     assert!((0.0..1e-3).contains(&gap), "{gap}");
     for other in ["manifold", "log-cholesky"] {
         for ((name, x, sigma), (_, y, _)) in names(&with(other)).iter().zip(names(&lmi)) {
-            // Steps end where they are a ten-thousandth of a standard error; optima of convex problems agree beyond that.
+            // Steps stop at a ten-thousandth of a standard error; the optima of convex problems agree more closely.
             assert!((x - y).abs() < 1e-3 * sigma, "{other} {name}: {x} {y} {sigma}");
         }
     }
 }
 
-/// The whole way by three commands: design, simulate, identify.
-/// Torques and distances of a flight are limits like others, and its page shows joints and wheels.
+/// Workflow of three commands: design, simulate, identify.
+/// Limits of a flight include torques and distances, and its page shows joints and wheels.
 #[test]
 fn a_flight_has_limits_of_torque_and_room_and_a_page() {
     let folder = Folder::new();
@@ -319,7 +320,7 @@ fn another_robot_is_designed_flown_and_identified() {
         // Some fifty errors of standard deviation one.
         let scaled = judged(&found).1;
         assert!((0.6..1.5).contains(&scaled), "{scaled}");
-        // The standard errors are those that the design promised: what differs is the noise in the regressor itself.
+        // The standard errors equal those expected by the design, except for the effect of noise in the regressor.
         let of = |result: &Value| -> Vec<f64> {
             let all = result["base_parameters"].as_array().unwrap();
             all.iter().map(|p| p["std_error"].as_f64().unwrap()).collect()

@@ -1,4 +1,4 @@
-//! Outputs: no input is replaced, nothing is left behind.
+//! Tests of outputs: inputs are not replaced, and no temporary files are left behind.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use crate::identify::log;
 
 const MODEL: &str = "builtin:planar-2r";
 
-/// Calls a command whose output is one of its inputs; the input stays as it is.
+/// Runs a command whose output is one of its inputs; the input is unchanged.
 fn keeps(folder: &Folder, input: &str, args: &[&str]) {
     let before = fs::read(input).unwrap();
     let found = run(args);
@@ -35,7 +35,7 @@ fn a_report_does_not_replace_the_log_it_is_of() {
     );
 }
 
-/// The model is absent: outputs are looked at before anything is read.
+/// The model does not exist, which shows that outputs are checked before anything is read.
 #[test]
 fn an_output_that_cannot_be_written_is_refused_before_the_work_begins() {
     let folder = Folder::new();
@@ -53,7 +53,7 @@ fn an_output_that_cannot_be_written_is_refused_before_the_work_begins() {
         (&["export", "absent.urdf", "--to", "c"], "--out"),
         (&["columns", "absent.csv"], "--out"),
     ] {
-        // Motions have formats by their names.
+        // The format of a motion is given by its extension.
         let lost = if command[0] == "design" { format!("{lost}.csv") } else { lost.clone() };
         let line = refused(&[command, &[out, &lost]].concat());
         let reason = "cannot be written: there is no folder";
@@ -79,7 +79,7 @@ fn an_output_does_not_replace_a_model_or_a_side_file() {
     keeps(&folder, &columns, &["identify", MODEL, &log, "--columns", &columns, "--report", &columns]);
     keeps(&folder, &drives, &["identify", MODEL, &log, "--joint-model", &drives, "--report", &drives]);
     keeps(&folder, &log, &["simulate", MODEL, &log, "--out", &log]);
-    // Standard input may be a file, but as a pipe it is none.
+    // Standard input from a pipe is not a file.
     let text = fs::read(&model).unwrap();
     assert_eq!(run_with_input(&["check", "-", "--fix", "--out", &model], &text).status, 1);
 }
@@ -119,7 +119,7 @@ fn an_existing_output_keeps_its_mode() {
     assert!(fs::read_to_string(&out).unwrap().starts_with("<!doctype html>"));
 }
 
-/// Signals at any time leave neither a part of an output nor a temporary file.
+/// Signals at any time leave neither a partial output nor a temporary file.
 #[cfg(target_os = "linux")]
 #[test]
 fn signals_leave_no_temporary_files() {

@@ -1,4 +1,4 @@
-//! Commands of `docs/papers.md`: each value is the one that the page states, and the printed one where that is right.
+//! Commands of `docs/papers.md`: each value equals the one stated on the page, and the printed one if that is correct.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use crate::common::command;
 use crate::common::data::root;
 use serde_json::Value;
 
-/// A row of the page with a value to look at.
+/// Row of the page with a value to check.
 struct Row {
     result: String,
     command: String,
@@ -35,7 +35,7 @@ fn rows(page: &str) -> Vec<Row> {
     out
 }
 
-/// Whether a value is the one that the page states, to its digits.
+/// Returns whether a value equals the one stated on the page, to its digits.
 fn agrees(value: &Value, stated: &str) -> bool {
     match value {
         Value::Number(x) => {
@@ -87,7 +87,7 @@ fn figures_of_the_papers_are_those_of_the_page() {
     }
 }
 
-/// Null vectors by principle, as the page counts them.
+/// Numbers of null vectors by principle equal those of the page.
 #[test]
 fn principles_are_counted_as_on_the_page() {
     let page = std::fs::read_to_string(root().join("docs/papers.md")).unwrap();

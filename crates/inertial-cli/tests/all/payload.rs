@@ -1,4 +1,4 @@
-//! `identify --payload`, `identify --follow` and `demo arm` as a user meets them.
+//! Tests of `identify --payload`, `identify --follow` and `demo arm` as a program.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use inertial::spatial::{Inertia, Motion, PARAMETER_NAMES, Parameters};
 use nalgebra::{Matrix3, Vector3, vector};
 use serde_json::Value;
 
-/// An arm of three joints whose last link carries a sensor frame; friction as a model file gives it.
+/// Arm with three joints whose last link carries a sensor frame, and with friction in the model file.
 pub(crate) const ARM: &str = r#"<robot name="wrist">
   <link name="base"/>
   <link name="one"><inertial><origin xyz="0 0 0.1"/><mass value="2"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.01"/></inertial></link>
@@ -29,13 +29,13 @@ pub(crate) fn arm() -> Mechanism {
     read::model(ARM, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap()
 }
 
-/// A tool in the sensor's frame.
+/// Returns a tool in the frame of the sensor.
 pub(crate) fn tool() -> Inertia<f64> {
     let about = Matrix3::from_diagonal(&vector![0.006, 0.007, 0.004]);
     Inertia::from_com(1.2, vector![0.02, -0.01, 0.08], about)
 }
 
-/// A smooth motion with its derivatives.
+/// Returns a smooth motion with its derivatives.
 fn motion(t: f64) -> [[f64; 3]; 3] {
     let mut out = [[0.0; 3]; 3];
     for j in 0..3 {
@@ -57,7 +57,7 @@ pub(crate) fn numbers(values: impl IntoIterator<Item = f64>) -> String {
     numbers.concat()
 }
 
-/// A log of the sensor: with the joints' motion or with what an IMU in the sensor's frame reads.
+/// Returns a log of the sensor: with the motion of the joints, or with the readings of an IMU in the frame of the sensor.
 pub(crate) fn sensor_log(rows: usize, imu: bool, alpha: bool) -> String {
     let arm = arm();
     let mut workspace = Workspace::new(&arm);
@@ -96,7 +96,7 @@ pub(crate) fn sensor_log(rows: usize, imu: bool, alpha: bool) -> String {
     text
 }
 
-/// Noise of an inertial measurement unit does not make the payload lighter: errors are as large as they are said to be.
+/// Noise of an inertial measurement unit does not bias the mass of the payload: errors agree with the stated ones.
 #[test]
 fn noise_of_an_imu_does_not_bias_the_payload() {
     const DRAWS: u64 = 8;
@@ -108,7 +108,7 @@ fn noise_of_an_imu_does_not_bias_the_payload() {
         let mut source = inertial::linalg::SplitMix::new(seed);
         let mut uniform = || ((source.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
         let mut normal = || (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
-        // Of forces, moments, accelerations (a fifth of gravity) and angular velocities.
+        // Noise of forces, moments, accelerations (a fifth of gravity) and angular velocities.
         let sizes = [0.0, 0.3, 0.3, 0.3, 0.02, 0.02, 0.02, 2.0, 2.0, 2.0, 0.05, 0.05, 0.05];
         let mut lines = exact.lines();
         let mut text = lines.next().unwrap().to_owned() + "\n";
@@ -133,7 +133,7 @@ fn noise_of_an_imu_does_not_bias_the_payload() {
     }
 }
 
-/// A log of the joints' torques, with a tool on the sensor link where asked, friction, and an offset on the last joint.
+/// Returns a log of joint torques with friction, an offset on the last joint and, if requested, a tool on the sensor link.
 fn torque_log(rows: usize, with_tool: bool, start: f64) -> String {
     let arm = arm();
     let mut parameters = arm.parameters();
@@ -160,7 +160,7 @@ fn torque_log(rows: usize, with_tool: bool, start: f64) -> String {
     text
 }
 
-/// A log of a sensor that tells the wrench on itself.
+/// Returns the log of a sensor that measures the opposite wrench.
 fn reversed(log: &str) -> String {
     let mut lines = log.lines();
     let mut text = lines.next().unwrap().to_owned() + "\n";
@@ -174,7 +174,7 @@ fn reversed(log: &str) -> String {
     text
 }
 
-/// The log of a robot whose joints turn a rotor each.
+/// Returns the log of a robot with a rotor at each joint.
 fn geared(log: &str, rotor: f64) -> String {
     let mut lines = log.lines();
     let mut text = lines.next().unwrap().to_owned() + "\n";
@@ -216,14 +216,14 @@ fn a_tool_behind_a_sensor() {
         assert_eq!(result.status, 0, "{}", result.stderr);
         result.json()
     };
-    // Without a filter nothing is lost.
+    // Without a filter the result is exact.
     let found = call(&joints, &["--cutoff", "off", "--out", out.to_str().unwrap()]);
     check(&found, 1e-5);
-    // A body alone has no robot that it could be too heavy for.
+    // A body alone has no warning about the mass of the robot.
     assert_eq!(found["warnings"], serde_json::json!([]));
     assert_eq!(found["joints"][2]["name"], "ft.fz");
     assert!((found["joints"][2]["offset"].as_f64().unwrap() - 3.0).abs() < 1e-4);
-    // The curves of the page are the residuals of the fit, whichever sign the sensor has.
+    // The curves of the page are the residuals of the fit for both signs of the sensor.
     let path = folder.path("page.html");
     let reversed = folder.file("reversed.csv", reversed(&sensor_log(2400, false, false)));
     for log in [&joints, &reversed] {
@@ -231,22 +231,22 @@ fn a_tool_behind_a_sensor() {
         check(&found, 2e-3);
         page::with_curves(&path, &found, &["fit"], 1e-9);
     }
-    // The model that was written carries the tool on its sensor link.
+    // The written model contains the tool on its sensor link.
     let written = std::fs::read_to_string(&out).unwrap();
     let read = read::model(&written, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap();
     let sensor = read.links().iter().find(|l| l.name == "sensor").unwrap().inertia.unwrap();
     assert!((sensor.parameters() - tool().parameters()).amax() < 1e-5);
 
-    // An IMU needs no joints: a model of one link will do.
+    // With an IMU the joints are not needed, so a model with one link is sufficient.
     let link = folder.file("link.urdf", r#"<robot name="tool"><link name="sensor"/></robot>"#);
     for alpha in [true, false] {
         let log = folder.file("imu.csv", sensor_log(2400, true, alpha));
         let result = run(&[&["identify", &link, &log, "--cutoff", "off"], &args[..]].concat());
         assert_eq!(result.status, 0, "{}", result.stderr);
-        // Differences of fourth order at 200 Hz.
+        // Accuracy of fourth-order differences at 200 Hz.
         check(&result.json(), if alpha { 1e-5 } else { 1e-4 });
     }
-    // Data that were not fitted judge it: the end of the log, and another.
+    // Held-out data for validation: the end of the log, and another log.
     let held = call(&joints, &["--cutoff", "off", "--holdout", "0.3"]);
     check(&held, 1e-5);
     let samples = |found: &serde_json::Value| found["samples"].as_f64().unwrap();
@@ -256,7 +256,7 @@ fn a_tool_behind_a_sensor() {
         assert_eq!(judged["validation"][5]["joint"], "ft.tz");
         assert!(judged["validation_relative_rms"].as_f64().unwrap() < 1e-5, "{judged}");
     }
-    // As text.
+    // Text output.
     let told = run(&["identify", &model, &joints, "--payload", "sensor"]);
     assert!(told.stdout.contains("payload") && told.stdout.contains("ft.tz"), "{}", told.stdout);
 }
@@ -273,14 +273,14 @@ fn a_tool_from_torques() {
         assert_eq!(result.status, 0, "{}", result.stderr);
         result.json()
     };
-    // Three joints do not move the last link in every way, but this tool's combinations come back.
+    // Three joints do not excite all parameters of the last link, but the excited combinations of the tool are recovered.
     let alone = call(&["--estimator", "wls"]);
     let both = call(&["--estimator", "wls", "--unloaded", &empty, "--friction", "coulomb+viscous"]);
-    // What they do not show comes from the prior, so that the body can exist.
+    // The prior determines the others, so that the body is consistent.
     let path = folder.path("page.html");
     let body = call(&["--report", path.to_str().unwrap()]);
     assert_eq!(body["bodies"][0]["consistent"], true);
-    // Mass and centre are among it: they have no standard errors.
+    // Mass and centre of mass are among them, so they have no standard errors.
     let tool = &body["bodies"][0];
     assert!(tool.get("mass_std_error").is_none() && tool.get("com_std_error").is_none(), "{tool}");
     let warnings = body["warnings"].to_string();
@@ -290,7 +290,7 @@ fn a_tool_from_torques() {
     );
     page::with_curves(&path, &body, &["fit"], 1e-9);
     assert!(body["fit_relative_rms"].as_f64().unwrap() < 0.02, "{body}");
-    // What that is has names: adding any of it to the payload changes no torque.
+    // The unexcited directions are listed: adding them to the payload changes no torque.
     let hidden = body["not_shown"].as_array().unwrap();
     assert_eq!(hidden.len() as u64, 10 - body["excited"].as_u64().unwrap());
     let arm = arm();
@@ -315,7 +315,7 @@ fn a_tool_from_torques() {
             assert!((torques[0][j] - torques[1][j]).abs() < 1e-8 * ten.amax(), "{direction}");
         }
     }
-    // Rotors that the model has no place for are found with the payload.
+    // Rotors that the model lacks are identified with the payload.
     let geared = folder.file("geared.csv", geared(&torque_log(2400, true, 0.0), 0.05));
     let result =
         run(&[&["identify", &model, &geared, "--rotors", "symmetric", "--estimator", "wls"], &args[..]]
@@ -332,7 +332,7 @@ fn a_tool_from_torques() {
         "{with_rotors}"
     );
     assert!(with_rotors["fit_relative_rms"].as_f64().unwrap() < 1e-4, "{with_rotors}");
-    // Data that were not fitted judge it.
+    // Held-out data for validation.
     for more in [&["--holdout", "0.3"][..], &["--validate", &loaded]] {
         let judged = call(&[&["--estimator", "wls"], more].concat());
         assert_eq!(judged["validation"].as_array().unwrap().len(), 3);
@@ -380,7 +380,7 @@ fn bad_payload_calls_have_one_line() {
     // The joints after the sensor must not move.
     let line = call(&log, &["--payload", "two"]);
     assert!(line.contains("joint c moves"), "{line}");
-    // Held still in one place, offsets hide everything.
+    // At rest in one pose, the offsets cannot be separated from the payload.
     let mut still =
         String::from("t,ft.fx,ft.fy,ft.fz,ft.tx,ft.ty,ft.tz,acc.x,acc.y,acc.z,gyro.x,gyro.y,gyro.z\n");
     (0..500).for_each(|k| {
@@ -412,7 +412,7 @@ fn estimates_follow_a_stream() {
     assert_eq!(result.status, 0, "{}", result.stderr);
     let lines: Vec<serde_json::Value> =
         result.stdout.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    // Eight seconds less the window, and one at the end.
+    // Eight seconds minus the window, and one estimate at the end.
     assert_eq!(lines.len(), 4, "{}", result.stdout);
     for line in &lines {
         assert!(line["bodies"].as_array().unwrap().iter().all(|b| b["consistent"] == true), "{line}");
@@ -420,12 +420,12 @@ fn estimates_follow_a_stream() {
     let last = lines.last().unwrap();
     assert_eq!(last["rank"], last["excited"]);
     let viscous = last["joints"][1]["viscous"].as_f64().unwrap();
-    // Smoothing rounds the corners of Coulomb friction; half a percent of the torques is left.
+    // Smoothing rounds the corners of Coulomb friction, which leaves half a percent of the torques.
     assert!((viscous - 0.5).abs() < 0.02, "{viscous}");
     assert!(last["fit_relative_rms"].as_f64().unwrap() < 0.03, "{last}");
     assert!((last["t"].as_f64().unwrap() - 7.9).abs() < 0.05);
 
-    // What is wrong is told with its row; estimates before it stand.
+    // An error names its row; earlier estimates remain.
     let mut bad: Vec<&str> = rows.lines().collect();
     bad[900] = "oops";
     let result = run_with_input(&args, bad.join("\n").as_bytes());
@@ -438,7 +438,7 @@ fn estimates_follow_a_stream() {
     let short = rows.lines().take(5).collect::<Vec<_>>().join("\n");
     let line = one_line(&run_with_input(&args, short.as_bytes()));
     assert!(line.contains("ended before a whole window"), "{line}");
-    // Other units are suspected as in whole logs.
+    // Wrong units are detected as in whole logs.
     let scaled = |columns: std::ops::Range<usize>, factor: f64| {
         let row = |(i, line): (usize, &str)| {
             let cell = |(k, x): (usize, &str)| match x.parse::<f64>() {
@@ -471,7 +471,7 @@ fn demo_arm_recovers_the_truth_within_its_errors() {
     assert_eq!((result.status, result.stderr.as_str()), (0, ""));
     println!("{}", result.stdout);
     let farthest = result.stdout.split("the farthest at ").nth(1).unwrap().split('.').next().unwrap();
-    // Of some seventy errors the largest is beyond 4.9 once in fifteen thousand.
+    // The largest of some seventy errors exceeds 4.9 once in fifteen thousand.
     assert!(farthest.parse::<f64>().unwrap() < 4.9, "{farthest}");
     assert!(result.stdout.contains("7 of 7 bodies are physically consistent"));
 }
@@ -480,7 +480,7 @@ fn demo_arm_recovers_the_truth_within_its_errors() {
 fn intervals_contain_the_payload_for_certain() {
     let folder = Folder::new();
     let model = folder.file("arm.urdf", ARM);
-    // Rounded to two decimals: no reading is wrong by more than 0.005.
+    // Readings are rounded to two decimals, so their error is at most 0.005.
     let exact = sensor_log(400, false, false);
     let mut lines = exact.lines();
     let mut text = lines.next().unwrap().to_owned() + "\n";
@@ -509,7 +509,7 @@ fn intervals_contain_the_payload_for_certain() {
     }
     let words = run(&[&call[..], &asked].concat()).stdout;
     assert!(words.contains("guaranteed interval") && words.contains("payload.cz"), "{words}");
-    // By columns, and what is refused.
+    // Bounds by column, and rejected bounds.
     let columns = ["--bounds-on", "m", "--noise-bound", "ft.f=0.005,ft.t=0.005"];
     assert_eq!(run(&[&call[..], &columns, &["--json"]].concat()).json()["intervals"][0], intervals[0]);
     let narrow = refused(&[&call[..], &["--bounds-on", "m", "--noise-bound", "1e-5"]].concat());

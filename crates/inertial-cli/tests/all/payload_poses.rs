@@ -1,4 +1,4 @@
-//! `identify --payload` from poses at rest, behind a sensor and from torques.
+//! Tests of `identify --payload` from static poses, with a sensor and with torques.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use inertial::spatial::Motion;
 use nalgebra::Vector3;
 use serde_json::Value;
 
-/// Poses at rest with readings of the sensor: `rows` of each, with or without times; noise as of a sensor.
+/// Returns static poses with noisy readings of the sensor: `rows` of each, with or without times.
 fn pose_log(rows: usize, timed: bool, seed: u64) -> String {
     let arm = arm();
     let mut workspace = Workspace::new(&arm);
@@ -67,7 +67,7 @@ fn poses_at_rest_give_mass_and_centre() {
         // A chi-square with six degrees of freedom over six exceeds 3.7 once in a thousand.
         assert!(squares.iter().all(|sum| sum / (DRAWS as f64) < 3.7), "{name}: {squares:?}");
     }
-    // A motion without times is no table of poses.
+    // A motion without times is not accepted as a table of poses.
     let moving: Vec<String> = sensor_log(1000, false, false)
         .lines()
         .map(|line| line.split_once(',').unwrap().1.to_owned())
@@ -77,7 +77,7 @@ fn poses_at_rest_give_mass_and_centre() {
     assert!(line.contains("there is no column t"), "{line}");
 }
 
-/// Torques at 40 poses at rest, with noise of 0.02 N m.
+/// Returns torques at 40 static poses, with noise of 0.02 N m.
 fn torques_at_rest(arm: &Mechanism, names: &str, seed: u64) -> String {
     let dynamics = InverseDynamics::new(arm);
     let mut scratch = dynamics.scratch();
@@ -136,7 +136,7 @@ fn what_poses_leave_open_has_no_standard_error() {
     let found = run(&["identify", &model, &log, "--payload", "sensor", "--json"]);
     assert_eq!(found.status, 0, "{}", found.stderr);
     let found = found.json();
-    // This wrist feels the mass only times its distance from the second axis.
+    // The torques of this wrist depend on the mass only through its product with the distance from the second axis.
     assert_eq!(found["excited"], 3);
     let warning = found["warnings"][0].as_str().unwrap();
     assert!(warning.contains("it leaves its mass, centre of mass and inertia open"), "{warning}");

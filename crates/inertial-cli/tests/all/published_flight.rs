@@ -1,4 +1,4 @@
-//! The published design of a free flight by commands, and the demo that repeats the published experiment (paper 002).
+//! Tests of the published design of a free flight with commands, and of the demo that repeats the published experiment (paper 002).
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ const NOISE: &str = "dq=5e-5,base.v=5e-5,base.w=8e-5";
 const FLIGHT: [&str; 7] =
     ["--measured", "momentum", "--trajectory", "cycloid", "--criterion", "paper", "--weight=0.01"];
 
-/// Table 3 of the paper, in radians.
+/// Returns table 3 of the paper, in radians.
 fn seeds() -> String {
     let degrees =
         [40.661, -109.403, -78.782, 125.089, -110.0, 51.228, 0.524, 2.51, 2.51, 2.513, 2.036, 2.5_f64];
@@ -26,7 +26,7 @@ fn designed(model: &str, more: &[&str]) -> Value {
     done.json()
 }
 
-/// The demo, run once for all tests.
+/// Returns the result of the demo, which is run once for all tests.
 fn demo() -> &'static Value {
     static DEMO: OnceLock<Value> = OnceLock::new();
     DEMO.get_or_init(|| {
@@ -36,8 +36,8 @@ fn demo() -> &'static Value {
     })
 }
 
-/// Seeds of the paper, flown and estimated by commands, give a row of the demo's table 5. The speed of the fourth joint is above the
-/// limit in the file by its rounding.
+/// Seeds of the paper, simulated and identified with commands, give a row of table 5 of the demo. The speed of the
+/// fourth joint exceeds the limit in the file due to rounding.
 #[test]
 fn published_seeds_are_flown_and_identified() {
     let folder = Folder::new();
@@ -52,13 +52,13 @@ fn published_seeds_are_flown_and_identified() {
         let own = limits.iter().find(|l| l["limit"] == words).unwrap();
         own["used"].as_f64().unwrap()
     };
-    // Speeds to the rounding of their limit; on combinations in binary order the fourth joint goes beyond half a turn, a limit
-    // that the paper does not state.
+    // Speeds agree with their limit up to rounding. With combinations in binary order the fourth joint exceeds half a
+    // turn, a limit that the paper does not state.
     assert!((1.0..1.0005).contains(&used("the speed of joint4")), "{limits:?}");
     assert!((1.1..1.2).contains(&used("the highest position of joint4")), "{limits:?}");
     let demo = demo();
-    // Eq. 32 is the condition number and 0.01 over the mean square of twelve rates. Cycloids of the printed ranges r have 1.5 Σ r² in a second:
-    // 0.01 · 12 / 0.01352 = 8.9, and less by the motion of the base.
+    // Eq. 32 is the condition number plus 0.01 over the mean square of twelve rates. Cycloids of the printed ranges r
+    // have 1.5 Σ r² in a second: 0.01 · 12 / 0.01352 = 8.9, reduced by the motion of the base.
     let (cost, condition) = (found["criterion"]["value"].as_f64(), demo["published"]["condition"].as_f64());
     assert!((8.0..8.9).contains(&(cost.unwrap() - condition.unwrap())), "{cost:?} {condition:?}");
     let fly = ["simulate", "builtin:space-dual-arm", &motion, "--measured", "momentum", "--rate", "10"];
@@ -73,13 +73,13 @@ fn published_seeds_are_flown_and_identified() {
     let mut errors: Vec<f64> = parameters.iter().map(error).collect();
     errors.sort_by(f64::total_cmp);
     let median = 0.5 * (errors[25] + errors[26]);
-    // Another draw of the noise: about as good as those of the demo.
+    // Another noise realisation, with errors similar to those of the demo.
     let range = demo["cases"][0]["median_range_percent"].as_array().unwrap();
     let [low, high] = [0, 1].map(|k| range[k].as_f64().unwrap());
     assert!((0.5 * low..2.0 * high).contains(&median), "{median} {low} {high}");
 }
 
-/// Algorithm 1 keeps as many intervals as the demo counts; searches find a motion within the limits.
+/// Algorithm 1 keeps as many intervals as in the demo; searches find a motion within the limits.
 #[test]
 fn combinations_are_chosen() {
     let seeds = seeds();
@@ -91,15 +91,15 @@ fn combinations_are_chosen() {
     let quick = ["--duration", "20", "--intervals", "20", "--starts", "1", "--iterations", "3"];
     let best = designed("builtin:space-dual-arm-offset", &[&quick[..], &["--combinations", "best"]].concat());
     assert_eq!((&best["duration"], &best["rank"]), (&20.0.into(), &52.into()));
-    // The wheels run at their limit, but for rounding.
+    // The wheels reach their limit, up to rounding error.
     assert!(best["limits"][0]["used"].as_f64().unwrap() < 1.0 + 1e-12, "{}", best["limits"][0]);
-    // Twenty intervals in binary order show 39 of 52 unknowns (figure 4 of the paper: 38).
+    // Twenty intervals in binary order determine 39 of 52 unknowns (figure 4 of the paper: 38).
     let call = ["design", "builtin:space-dual-arm-offset", "--rate", "10", "--noise", NOISE];
     let line = refused(&[&call[..], &FLIGHT, &quick].concat());
     assert!(line.contains("the directions of these 20 intervals do not show all unknowns"), "{line}");
 }
 
-/// Table 5: the fewer intervals, the larger the errors, in the order of size that is printed.
+/// Table 5: errors increase with fewer intervals, with the printed orders of magnitude.
 #[test]
 fn cases_of_the_paper_are_of_the_printed_size() {
     let demo = demo();

@@ -1,5 +1,5 @@
-//! Real robots against other programs: verdicts on URDFs (`example-robot-data`) against numpy, and the problems that logs of
-//! real robots give against CVXPY and Clarabel.
+//! Comparison with other programs on real robots: consistency of URDFs (`example-robot-data`) with numpy, and
+//! estimation problems of logs of real robots with CVXPY and Clarabel.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ fn cvxpy_and_clarabel_agree_on_logs_of_real_robots() {
         let call = ["identify", model, log, "--summary-out", to, "--json", "--friction", "coulomb+viscous"];
         let result = run(&[&call[..], &["--offset", "--rotors", "symmetric", "--coupling", "none"]].concat());
         assert_eq!(result.status, 0, "{}", result.stderr);
-        // The same problem from the summary, as the library states it.
+        // Same problem from the summary, in the form of the library.
         let text = std::fs::read_to_string(model).unwrap();
         let mechanism = read::model(&text, &read::no_includes).unwrap();
         let mechanism = mechanism.build(&BuildOptions::default()).unwrap();
@@ -41,7 +41,7 @@ fn cvxpy_and_clarabel_agree_on_logs_of_real_robots() {
         let wanted = Consistency::new(&prior, 1.0);
         let problem = ConsistentProblem::new(&equations, &summary, &squares, &wanted).unwrap();
         let solution = problem.solve(&wanted, |_, _| true).unwrap();
-        // What the program prints is this optimum.
+        // The program prints this optimum.
         let told = result.json()["bodies"][2]["mass"].as_f64().unwrap();
         let offset = mechanism.parameter_blocks()[2].offset;
         assert!((solution.x[offset] / told - 1.0).abs() < 1e-9, "{} {told}", solution.x[offset]);
@@ -68,8 +68,8 @@ fn models_of_packages_are_those_of_pinocchio_and_mujoco() {
     );
 }
 
-/// Ten arms with and without friction, offsets, rotor inertias and a lag, simulated by Pinocchio: the terms that are there are chosen, no
-/// others, and the written model predicts better than the one before.
+/// Ten arms with and without friction, offsets, rotor inertias and a lag, simulated with Pinocchio: exactly the
+/// simulated terms are selected, and the written model predicts better than the original one.
 #[test]
 #[ignore = "long: sixty identifications"]
 fn terms_that_were_simulated_are_chosen() {

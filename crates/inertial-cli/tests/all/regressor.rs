@@ -1,4 +1,4 @@
-//! Identification from a regressor that was computed elsewhere.
+//! Tests of identification from an externally computed regressor.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::common::{Folder, refused, run};
 
-/// A table of numbers.
+/// Formats a table of numbers.
 fn table(rows: &[Vec<f64>]) -> String {
     let mut out = String::new();
     for row in rows {
@@ -16,14 +16,14 @@ fn table(rows: &[Vec<f64>]) -> String {
     out
 }
 
-/// A hinge about z with friction: the moment is `Izz·a + hy·... ` of gravity along y, and a viscous column.
+/// Writes regressor and torques of a hinge about z with friction: the gravity moment along y, the inertia, and a viscous column.
 fn files(folder: &Folder) -> (String, String) {
     let (mut y, mut tau) = (Vec::new(), Vec::new());
     for k in 0..400 {
         let t = 0.01 * f64::from(k);
         let (q, v, a) = ((3.0 * t).sin(), 3.0 * (3.0 * t).cos(), -9.0 * (3.0 * t).sin());
         let mut row = vec![0.0; 11];
-        // Of m, hx, hy, …: gravity is -9.81 along y, the hinge turns about z.
+        // Columns m, hx, hy, …: gravity is -9.81 along y, the hinge rotates about z.
         (row[1], row[2]) = (9.81 * q.cos(), -9.81 * q.sin());
         (row[9], row[10]) = (a, v);
         tau.push(vec![0.5 * row[1] + 0.3 * a + 0.2 * v]);

@@ -1,4 +1,4 @@
-//! The pages of `--report`: whole, self-contained, the same bytes each time. A browser opens them in `browser/`.
+//! Tests of the pages of `--report`: complete, self-contained and reproducible. A browser opens them in `browser/`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,7 +27,7 @@ fn a_page_carries_the_result_and_how_to_repeat_it() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), page);
 }
 
-/// A log of the two-link arm, simulated with noise.
+/// Returns a log of the two-link arm, simulated with noise.
 fn log(folder: &Folder, seconds: f64, rate: f64) -> String {
     let mut text = String::from("t,q1,q2\n");
     for k in 0..(seconds * rate) as usize {
@@ -43,7 +43,7 @@ fn log(folder: &Folder, seconds: f64, rate: f64) -> String {
     log.to_str().unwrap().to_owned()
 }
 
-/// Identifies the two-link arm, and keeps some of the log for validation.
+/// Returns the arguments to identify the two-link arm with a held-out part of the log.
 fn identify<'a>(log: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["identify", "builtin:planar-2r", log, "--holdout", "0.3"], more].concat()
 }
@@ -56,11 +56,11 @@ fn the_page_of_identify_has_the_result_and_its_curves() {
     let args = [&call[..], &["--report", path.to_str().unwrap()]].concat();
     let result = run(&args);
     assert_eq!(result.status, 0, "{}", result.stderr);
-    // Drawing changes nothing.
+    // Drawing does not change the output.
     assert_eq!(run(&call).stdout, result.stdout);
     let result = result.json();
-    // The same rows by another way: predicted sample by sample, then filtered. The fit places the jump of Coulomb friction
-    // between samples, the page at one: of 0.01 N m that leaves some 1e-5 of the residual.
+    // The page predicts sample by sample and then filters. The fit places the jump of Coulomb friction between
+    // samples, the page at a sample: for 0.01 N m the difference is some 1e-5 of the residual.
     let page = with_curves(&path, &result, &["fit", "validation"], 1e-4);
     assert_eq!(page["identification"], result);
     assert_eq!(
@@ -85,7 +85,7 @@ fn the_page_of_identify_has_the_result_and_its_curves() {
             let there: Vec<usize> = (0..residual.len()).filter(|&i| residual[i].is_finite()).collect();
             let mean =
                 there.iter().map(|&i| f64::from(residual[i]).powi(2)).sum::<f64>() / there.len() as f64;
-            // 32-bit floats.
+            // Precision of 32-bit floats.
             assert!((mean.sqrt() / spread - 1.0).abs() < 1e-5);
             let bins = series["histogram"]["bins"]
                 .as_array()
@@ -94,7 +94,7 @@ fn the_page_of_identify_has_the_result_and_its_curves() {
                 .map(|b| b.as_u64().unwrap())
                 .sum::<u64>();
             assert_eq!(bins + series["histogram"]["beyond"].as_u64().unwrap(), there.len() as u64);
-            // Friction's part of the prediction, from the joint's own numbers.
+            // Friction in the prediction, from the estimates of the joint.
             let joint =
                 result["joints"].as_array().unwrap().iter().find(|j| j["name"] == told["joint"]).unwrap();
             let [viscous, coulomb] = ["viscous", "coulomb"].map(|k| joint[k].as_f64().unwrap());
@@ -105,7 +105,7 @@ fn the_page_of_identify_has_the_result_and_its_curves() {
             }
         }
     }
-    // Each part can be played.
+    // Each part has a motion for playback.
     let motions = page["motions"].as_array().unwrap();
     assert_eq!(motions.len(), 2);
     for motion in motions {
@@ -159,7 +159,7 @@ fn the_page_of_design_has_the_motion_within_its_limits() {
         let quantities = joint["quantities"].as_array().unwrap();
         assert_eq!(quantities.len(), 4);
         for quantity in quantities {
-            // 32-bit floats.
+            // Precision of 32-bit floats.
             let within = |x: &f32, k: usize, sign: f64| {
                 quantity["limits"][k]
                     .as_f64()
@@ -180,9 +180,9 @@ fn curves_in_the_terminal_and_on_paper() {
     let text = String::from_utf8(made.stdout).unwrap();
     let drawn: Vec<&str> =
         text.lines().filter(|l| l.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c))).collect();
-    // Seven lines for each of two joints, of the fit and of the validation.
+    // Seven lines per joint for two joints, for fit and validation.
     assert!(drawn.len() > 20 && drawn.iter().all(|l| l.chars().count() <= 60), "{text}");
-    // No terminal, no colours.
+    // Without a terminal there are no colours.
     assert!(!text.contains('\u{1b}'));
     let mut names: Vec<String> =
         std::fs::read_dir(&plots).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
@@ -205,7 +205,7 @@ fn curves_in_the_terminal_and_on_paper() {
     }
     refused(&identify(&log, &["--plot", "--json"]));
     let file = folder.file("file", "");
-    // A file in the place of the folder: no answer on standard output, as where any file cannot be written.
+    // If the folder is a file, nothing is printed on standard output, as for any file that cannot be written.
     let failed = run(&["validate", "builtin:planar-2r", &log, "--plots", &file]);
     assert_eq!((failed.status, failed.stdout.as_str()), (2, ""), "{}", failed.stderr);
 }
@@ -221,8 +221,8 @@ fn an_analysis_is_drawn_too() {
         "{}",
         made.stderr
     );
-    // Of the first link hx and Izz are base parameters, hy is known alone, the mass is part of nothing; of the second the
-    // mass is part of the first's combinations.
+    // First link: hx and Izz are base parameters, hy is identifiable alone, the mass is not identifiable. Second
+    // link: the mass is part of combinations of the first.
     assert!(made.stdout.ends_with("link1 █▓▓░░░░░░░\nlink2 ███▒░░░░░░\n"), "{}", made.stdout);
     for name in ["identifiability.svg", "graph.svg"] {
         let text = std::fs::read_to_string(plots.join(name)).unwrap();
@@ -238,7 +238,7 @@ fn meshes_are_shown_where_they_are_found() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path("arm/urdf")).unwrap();
     std::fs::create_dir_all(folder.path("arm/meshes")).unwrap();
-    // A tetrahedron in millimetres.
+    // Tetrahedron in millimetres.
     folder.file(
         "arm/meshes/link.obj",
         "v 0 0 0\nv 100 0 0\nv 0 100 0\nv 0 0 100\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n",

@@ -1,5 +1,5 @@
-//! `--arithmetic reproducible`: the same results as the usual arithmetic, and no difference between variants of the C library.
-//! `scripts/reproducible.sh` compares processors.
+//! Tests of `--arithmetic reproducible`: results agree with the default arithmetic, and do not depend on the variant
+//! of the C library. `scripts/reproducible.sh` compares processors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use crate::identify::log;
 
 const MODEL: &str = "builtin:planar-2r";
 
-/// Calls of every command that computes.
+/// Returns calls of every command that computes.
 fn calls(log: &str) -> Vec<Vec<&str>> {
     let mut calls = vec![
         vec!["check", "builtin:arm7"],
@@ -27,7 +27,7 @@ fn calls(log: &str) -> Vec<Vec<&str>> {
     calls
 }
 
-/// Numbers of a result with their places.
+/// Collects the numbers of a result with their locations.
 fn numbers(value: &Value, place: &str, out: &mut Vec<(String, f64)>) {
     match value {
         Value::Number(x) => out.push((place.to_owned(), x.as_f64().unwrap())),
@@ -56,8 +56,8 @@ fn both_kinds_of_arithmetic_find_the_same() {
         let (fast, portable) = (result("fast"), result("reproducible"));
         assert_eq!(fast.len(), portable.len(), "{call:?}");
         for ((place, x), (other, y)) in fast.iter().zip(&portable) {
-            // Relative to the greatest number at the same place. Errors of what is barely excited, and margins of ranks, magnify rounding.
-            // What a deviation explains is a share of one.
+            // Tolerances are relative to the largest number at the same location. Errors of barely excited parameters
+            // and rank margins amplify rounding errors. The fraction that a deviation explains is relative to one.
             let least = if place.contains("explains") { 0.1 } else { 1e-9 };
             let scale = fast.iter().filter(|(p, _)| p == place).map(|(_, x)| x.abs()).fold(least, f64::max);
             assert_eq!(place, other, "{call:?}");
@@ -66,7 +66,7 @@ fn both_kinds_of_arithmetic_find_the_same() {
     }
 }
 
-/// The C library takes its variants without AVX2 and FMA here: the program has functions of its own.
+/// The C library selects its variants without AVX2 and FMA here; the program uses its own functions.
 #[cfg(target_os = "linux")]
 #[test]
 fn variants_of_the_c_library_change_no_bit() {

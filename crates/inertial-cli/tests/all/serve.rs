@@ -1,4 +1,4 @@
-//! `inertial serve` as friends and others meet it.
+//! Tests of `inertial serve` with valid and malicious requests.
 
 #![allow(clippy::unwrap_used)]
 #![cfg(unix)]
@@ -15,7 +15,7 @@ use crate::common::mutation::{Random, cases, damaged, seeds};
 use crate::common::{Folder, inertial, refused, urdf};
 use serde_json::Value;
 
-/// A running server and its address.
+/// Running server with its address.
 struct Server {
     child: Child,
     port: u16,
@@ -44,11 +44,11 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Sends a request as it stands and reads the answer.
+    /// Sends a request unchanged and reads the response.
     fn raw(&self, request: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(self.host()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        // The server may answer and close before all is sent.
+        // The server may respond and close the connection before everything is sent.
         let _ = stream.write_all(request);
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
@@ -71,7 +71,7 @@ impl Server {
         (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
-    /// Uploads a model, runs a command on it and waits for the end.
+    /// Uploads a model, runs a command on it and waits for its end.
     fn job(&self, model: &str, request: &str) -> (String, Value) {
         let job = self.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
         assert_eq!(self.ask("PUT", &format!("jobs/{job}/model/robot.urdf"), model.as_bytes()).0, 200);
@@ -132,7 +132,7 @@ fn strangers_are_refused() {
         ("/jobs", format!("Host: {host}\r\n")),
     ] {
         let (status, text) = server.send("GET", path, &headers, b"");
-        // Without any host the request itself is malformed.
+        // A request without a host is malformed.
         assert!(status == 403 || (headers.is_empty() && status == 400), "{path} {headers}: {status} {text}");
         assert!(!text.contains("Identify a robot"));
     }
@@ -169,7 +169,7 @@ fn bad_uploads_end_in_one_line() {
     let open = || server.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
     let (status, text) =
         server.ask("PUT", &format!("jobs/{}/model/a.urdf", open()), &vec![b'x'; (1 << 20) + 1]);
-    // The connection may break before the answer is read: the file is refused all the same.
+    // The connection may break before the response is read; the file is rejected in both cases.
     assert!(status == 400 || status == 0, "{status} {text}");
     for request in [
         "",
@@ -182,7 +182,7 @@ fn bad_uploads_end_in_one_line() {
         server.ask("PUT", &format!("jobs/{job}/model/a.urdf"), robot().as_bytes());
         assert_eq!(server.ask("POST", &format!("jobs/{job}/run"), request.as_bytes()).0, 400, "{request}");
     }
-    // A slow one: the promised bytes never come.
+    // Slow upload: the announced bytes never arrive.
     let job = open();
     let head = format!(
         "PUT /{}/jobs/{job}/model/a.urdf HTTP/1.1\r\nHost: {}\r\nContent-Length: 1000\r\n\r\n<robot",
@@ -193,12 +193,12 @@ fn bad_uploads_end_in_one_line() {
     assert_eq!(server.ask("GET", "", b"").0, 200);
 }
 
-/// A log of the hinge of [`robot`] that swings.
+/// Returns a log of the oscillating hinge of [`robot`].
 fn log(rows: usize) -> String {
     let mut out = String::from("t,q.hinge,tau.hinge\n");
     for k in 0..rows {
         let t = 0.005 * k as f64;
-        // About a vertical axis: inertia about the hinge (0.1 + 0.1²) times the acceleration.
+        // Vertical axis: inertia about the hinge (0.1 + 0.1²) times the acceleration.
         writeln!(out, "{t},{},{}", 0.5 * (4.0 * t).sin(), -0.11 * 8.0 * (4.0 * t).sin()).unwrap();
     }
     out
@@ -212,7 +212,7 @@ fn logs_become_a_corrected_model() {
     let put = |what: &str, text: &str| server.ask("PUT", &format!("jobs/{job}/{what}"), text.as_bytes()).0;
     assert_eq!((put("model/robot.urdf", &robot()), put("log/swing.csv", &log(2000))), (200, 200));
     assert_eq!(put("log/swing.csv", "again"), 400);
-    // A file that is refused changes nothing.
+    // A rejected file has no effect.
     assert_eq!(server.ask("GET", &format!("jobs/{job}"), b"").1["state"], "uploading");
     let request = r#"{"command": "identify", "estimator": "consistent", "holdout": 0.3}"#;
     assert_eq!(server.ask("POST", &format!("jobs/{job}/run"), request.as_bytes()).0, 200);
@@ -228,11 +228,11 @@ fn logs_become_a_corrected_model() {
     assert!(file("identified.urdf").as_str().unwrap().contains("<!-- kept -->"));
     assert!(file("report.html").as_str().unwrap().contains("inertial/identification/1"));
     let found = file("result.json")["base_parameters"][0]["value"].as_f64().unwrap();
-    // A log without noise: what is left is the filter's and the prior's.
+    // The log has no noise; the remaining error is that of the filter and the prior.
     assert!((found - 0.11).abs() < 2e-3, "{found}");
 }
 
-/// Most memory that a process has held so far, in megabytes.
+/// Returns the peak memory of a process, in megabytes.
 fn peak(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
@@ -243,7 +243,7 @@ fn peak(process: u32) -> Option<u64> {
 fn many_at_once_are_all_answered_in_little_memory() {
     let place = Folder::new();
     let server = Server::start(&place, &[]);
-    // Comments: some megabytes that the server must not hold.
+    // A comment of some megabytes that the server must not hold in memory.
     let text = robot() + &format!("<!--{}-->", "x".repeat(4 << 20));
     std::thread::scope(|scope| {
         let jobs: Vec<_> = (0..50)
@@ -253,7 +253,7 @@ fn many_at_once_are_all_answered_in_little_memory() {
             assert_eq!(job.join().unwrap(), "done");
         }
     });
-    // Two hundred megabytes went through it.
+    // Two hundred megabytes were transferred.
     if let Some(held) = peak(server.child.id()) {
         assert!(held < 64, "{held} MB");
     }
@@ -271,7 +271,7 @@ fn there_is_an_end_to_what_is_held() {
     let held: Vec<_> = (0..20).map(|_| upload()).collect();
     assert!(held.iter().all(|(status, _)| *status == 200));
     assert_ne!(upload().0, 200);
-    // What is given back can be used again.
+    // Freed space can be used again.
     server.ask("DELETE", &format!("jobs/{}", held[0].1), b"");
     assert_eq!(upload().0, 200);
 }
@@ -369,7 +369,7 @@ fn requests_with_two_hosts_or_another_authority_are_refused() {
 fn connections_that_say_nothing_do_not_stall_it() {
     let place = Folder::new();
     let server = Server::start(&place, &[]);
-    // More than the server takes at once; handles of this process allow a few hundred.
+    // More connections than the server accepts at once; this process may open a few hundred handles.
     let silent: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(server.host()).unwrap()).collect();
     for _ in 0..3 {
         assert_eq!(server.ask("GET", "", b"").0, 200);
@@ -377,7 +377,7 @@ fn connections_that_say_nothing_do_not_stall_it() {
     drop(silent);
 }
 
-/// A damaged request is answered or its connection is closed, and the server works on.
+/// A damaged request is answered or its connection is closed, and the server continues.
 #[test]
 fn damaged_requests_do_not_stop_it() {
     let place = Folder::new();

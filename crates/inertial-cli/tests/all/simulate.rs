@@ -1,4 +1,4 @@
-//! `inertial simulate`: motion in, sensors out, and the parameters found again.
+//! Tests of `inertial simulate`: simulated sensors, and identification of the parameters from them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::mechanism::builtin;
 use serde_json::Value;
 
-/// Five harmonics whose phases and sizes differ from joint to joint: position, velocity, acceleration.
+/// Returns position, velocity and acceleration of a sum of five harmonics whose phases and amplitudes differ between joints.
 fn swing(t: f64, joint: usize, size: f64) -> [f64; 3] {
     let mut out = [0.0; 3];
     for h in 1..=5u32 {
@@ -24,7 +24,7 @@ fn swing(t: f64, joint: usize, size: f64) -> [f64; 3] {
     out
 }
 
-/// A CSV with position, velocity and acceleration of each joint, `count` rows at 100 Hz.
+/// Returns a CSV with position, velocity and acceleration of each joint, `count` rows at 100 Hz.
 fn motion(joints: &[&str], size: f64, count: usize) -> String {
     let mut text = "t".to_owned();
     for stem in ["q", "dq", "ddq"] {
@@ -44,7 +44,7 @@ fn motion(joints: &[&str], size: f64, count: usize) -> String {
     text + "\n"
 }
 
-/// Columns of a CSV by name.
+/// Returns a column of a CSV by name.
 fn column(csv: &str, name: &str) -> Vec<f64> {
     let mut lines = csv.lines();
     let k = lines.next().unwrap().split(',').position(|n| n == name).unwrap_or_else(|| panic!("no {name}"));
@@ -57,7 +57,7 @@ fn simulate(args: &[&str]) -> String {
     run.stdout
 }
 
-/// The largest distance of identified base parameters from those of the built-in model, relative to the largest of them.
+/// Returns the largest difference of identified base parameters from those of the built-in model, relative to the largest of them.
 fn distance(model: &str, result: &Value) -> f64 {
     let mechanism =
         builtin::get(model).unwrap().build(&inertial::mechanism::BuildOptions::default()).unwrap();
@@ -110,14 +110,14 @@ fn a_simulated_log_gives_the_parameters_back() {
         "--json",
     ]);
     assert_eq!(found.status, 0, "{}", found.stderr);
-    // Rounding of some 1e-16 in the data, times the condition number of the motion (some hundreds).
+    // Rounding error of some 1e-16 in the data, times the condition number of the motion (some hundreds).
     let distance = distance("puma560", &found.json());
     assert!(distance < 1e-9, "{distance:.1e}");
 }
 
 #[test]
 fn a_moved_quadruped_gives_its_parameters_back() {
-    // A trajectory file: Fourier series of the base and of every joint.
+    // Trajectory file with Fourier series of the base and of every joint.
     let robot =
         builtin::get("quadruped").unwrap().build(&inertial::mechanism::BuildOptions::default()).unwrap();
     let joints = robot.joints().iter().filter(|j| j.joint_type.nv() == 1).map(|j| j.name.clone());
@@ -185,7 +185,7 @@ fn forward_dynamics_undoes_inverse_dynamics() {
     let names = ["joint1", "joint2"];
     let motion = folder.file("motion.csv", motion(&names, 0.3, 2001));
     let forces = folder.path("forces.csv");
-    // Torques at 1 kHz, straight between samples, make nearly the same motion for a second.
+    // Torques at 1 kHz, interpolated linearly, give nearly the same motion for a second.
     simulate(&[
         "builtin:planar-2r",
         &motion,
@@ -200,7 +200,7 @@ fn forward_dynamics_undoes_inverse_dynamics() {
     for name in ["q.joint1", "dq.joint2"] {
         let (given, back) = (column(&given, name), column(&back, name));
         for k in 0..100 {
-            // The chord of a force of some 10 Nm is off by h² f''/8, a millionth of it.
+            // The interpolation error of a force of some 10 Nm is h² f''/8, a millionth of it.
             assert!((given[10 * k] - back[k]).abs() < 1e-4, "{name} {k}: {} {}", given[10 * k], back[k]);
         }
     }
@@ -269,7 +269,7 @@ fn a_robot_flies_and_its_wheels_turn_it() {
     let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
     all.extend(["wheel1", "wheel2", "wheel3"]);
     let motion = folder.file("motion.csv", motion(&all, 0.6, 500));
-    // Faster than the paper's arms.
+    // Faster than the arms in the paper.
     let args = [
         "builtin:space-dual-arm",
         motion.as_str(),
@@ -288,7 +288,7 @@ fn a_robot_flies_and_its_wheels_turn_it() {
             ),
         "{header}"
     );
-    // In the base's frame the robot holds what the wheels do not.
+    // In the frame of the base the momenta of robot and wheels cancel.
     for (momentum, wheel) in [("momentum.lx", "dq.wheel1"), ("momentum.lz", "dq.wheel3")] {
         let pairs = column(&log, momentum).into_iter().zip(column(&log, wheel));
         assert!(pairs.into_iter().all(|(l, w)| (l + w).abs() < 1e-12));
@@ -384,7 +384,7 @@ fn bad_input_is_one_line() {
         let line = refused(&args);
         assert!(line.contains(message), "{line}");
     }
-    // Wheels in one plane, and none.
+    // Wheels in one plane, and no wheels.
     let model = builtin::text("space-dual-arm")
         .unwrap()
         .replace("axis = [0, 0, 1]\ninertia", "axis = [1, 1, 0]\ninertia");
@@ -392,7 +392,7 @@ fn bad_input_is_one_line() {
     let motion = file("still.csv", "t,q1,q2,q3,q4,q5,q6\n0,0,0,0,0,0,0\n1,0,0,0,0,0,0\n");
     let line = refused(&["simulate", &model, &motion, "--measured", "momentum"]);
     assert!(line.contains("wheel1, wheel2, wheel3") && line.contains("do not span space"), "{line}");
-    // A motion that ends on the way leaves nothing behind, neither a file nor part of a table.
+    // A simulation that fails midway leaves neither a file nor a partial table.
     let far = file("far.csv", "t,q.j1\n0,0\n1,1\n2,9\n");
     let out = folder.path("never.csv");
     let before = folder.names();
@@ -403,8 +403,8 @@ fn bad_input_is_one_line() {
     one_line(&run(&["simulate", "builtin:four-bar", &far]));
 }
 
-/// The moment that a sensor reads about the axis of its link's joint is the torque of that joint, and identification finds the
-/// link again behind it.
+/// The moment of a sensor about the axis of the joint of its link equals the torque of that joint, and identification
+/// recovers the link from the sensor.
 #[test]
 fn a_force_sensor_carries_what_lies_beyond() {
     let joints: Vec<String> = (1..=6).map(|k| format!("joint{k}")).collect();
@@ -417,7 +417,7 @@ fn a_force_sensor_carries_what_lies_beyond() {
         let log = simulate(&[&call[..], &[&link]].concat());
         let (moment, torque) = (column(&log, "ft.tz"), column(&log, &format!("tau.joint{k}")));
         let size = torque.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        // The same sums in another order, and the digits of the log.
+        // Sums in another order, and rounding of the digits in the log.
         assert!(moment.iter().zip(&torque).all(|(a, b)| (a - b).abs() < 1e-12 * size.max(1.0)), "{link}");
     }
     let log = folder.path("ft.csv").display().to_string();

@@ -1,5 +1,4 @@
-//! Are errors as large as they are said to be? Repeated experiments with an arm, the whole way: noise, filter, automatic
-//! cut-off, friction, rotors.
+//! Test of the stated standard errors with repeated experiments on an arm, including noise, filter, automatic cut-off, friction and rotors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +11,7 @@ use serde_json::Value;
 const DRAWS: usize = 40;
 const JOINTS: usize = 7;
 
-/// Sixty seconds of sines within the limits of the arm, with their derivatives.
+/// Returns sixty seconds of sines within the limits of the arm, with their derivatives.
 fn motion() -> String {
     let columns =
         |prefix: &str| (1..=JOINTS).map(|j| format!(",{prefix}.joint{j}")).collect::<Vec<_>>().concat();
@@ -82,15 +81,15 @@ fn errors_of_an_arm_are_as_stated_with_filter_friction_and_automatic_cutoff() {
         let error = &found.values - &truth.values;
         chi += error.dot(&found.covariance.clone().cholesky().unwrap().solve(&error));
         mean += error.component_div(&found.errors);
-        // Bodies that can exist, with the truth as prior: nearer, and no farther than stated.
+        // Physically consistent estimates with the truth as prior: their errors are smaller, and not larger than stated.
         let (possible, _) = identified(log, &[]);
         let scaled = (&possible.values - &truth.values).component_div(&possible.errors);
         square_of_possible += scaled.norm_squared();
         mean_of_possible += scaled;
     }
     let freedom = (DRAWS * n) as f64;
-    // Chi-square, near normal: outside 5 deviations once in 1.7 million. That noise is found from some hundred independent
-    // samples of each joint adds a fiftieth, half a deviation.
+    // Chi-square, nearly normal: outside 5 deviations once in 1.7 million. The noise is estimated from some hundred
+    // independent samples of each joint, which adds a fiftieth, half a deviation.
     let deviation = (chi - freedom) / f64::sqrt(2.0 * freedom);
     println!("wls: {chi:.0} of {freedom}, {deviation:.2} deviations");
     let worst = |mean: &DVector<f64>| {
@@ -100,7 +99,7 @@ fn errors_of_an_arm_are_as_stated_with_filter_friction_and_automatic_cutoff() {
     println!("largest mean error in its own deviations: {:?}, {:?}", worst(&mean), worst(&mean_of_possible));
     println!("lmi: {:.2} of one", square_of_possible / freedom);
     assert!(deviation.abs() < 5.0, "{chi} of {freedom}");
-    // Means of forty standard normals over their deviation, of 43 parameters: above 5 once in 40 thousand.
+    // Means of forty standard normals over their deviation, for 43 parameters: above 5 once in 40 thousand.
     for mean in [&mean, &mean_of_possible] {
         assert!(worst(mean).0.abs() < 5.0, "{:?}", worst(mean));
     }

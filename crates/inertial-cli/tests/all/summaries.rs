@@ -1,4 +1,4 @@
-//! Summaries in files: damaged ones are refused, and the logs in them are known.
+//! Tests of summary files: damaged ones are rejected, and their logs are recognised.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ fn summarized(folder: &Folder, name: &str, log: &str, options: &[&str]) -> Strin
     out
 }
 
-/// What is said of an identification from these inputs.
+/// Returns the notes of an identification from these inputs.
 fn notes(inputs: &[&str]) -> String {
     let mut args = vec!["identify", MODEL];
     args.extend(inputs);
@@ -49,7 +49,7 @@ fn flips_of_bits_and_digits_are_refused() {
         let file = folder.file("damaged.summary", &damaged);
         let found = run(&["identify", MODEL, &file, "--json"]);
         if found.status == 0 {
-            // The last of 17 digits may not change the number.
+            // A change of the last of 17 digits may not change the number.
             let same = run(&["identify", MODEL, &summary, "--json"]).stdout == found.stdout;
             assert!(same, "trial {trial} changed the result");
             silent += 1;
@@ -60,7 +60,7 @@ fn flips_of_bits_and_digits_are_refused() {
     assert!(silent <= 3, "{silent} of 60 changes were not seen");
 }
 
-/// A filter, a lag or a choice of joints does not count for logs that are in a summary already.
+/// Options of the preparation, such as a filter, a lag or a choice of joints, cannot be applied to logs in a summary.
 #[test]
 fn options_of_preparation_are_not_ignored_with_a_summary() {
     let folder = Folder::new();
@@ -73,7 +73,7 @@ fn options_of_preparation_are_not_ignored_with_a_summary() {
         let reason = "is a summary of logs that were prepared otherwise: give the logs themselves";
         assert_eq!(line, format!("{option}: {summary} {reason}"));
     }
-    // The same options as those of the summary, or none, are no contradiction.
+    // The options of the summary, or none, are accepted.
     for options in [&["--cutoff", "5"][..], &[]] {
         assert_eq!(run(&[&["identify", MODEL, &summary], options].concat()).status, 0);
     }
@@ -128,7 +128,7 @@ fn joints_cannot_be_chosen_of_a_summary() {
     let found = run(&["identify", MODEL, &summary, "--joints", "joint1"]);
     assert_eq!(found.status, 2, "{}", found.stderr);
     assert!(found.stderr.contains("--joints") && found.stderr.contains("summary"), "{}", found.stderr);
-    // Those that it was made of are fine.
+    // The joints of the summary are accepted.
     let summary = summarized(&folder, "j.summary", &log, &["--joints", "joint1"]);
     assert_eq!(run(&["identify", MODEL, &summary, "--joints", "joint1"]).status, 0);
 }

@@ -1,4 +1,4 @@
-//! `validate --threshold`: a yes needs a judgement of every joint.
+//! Tests of `validate --threshold`: a model passes only if every joint was validated.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use crate::identify::log;
 
 const MODEL: &str = "builtin:planar-2r";
 
-/// A log whose cells are changed, by row and column.
+/// Returns a log with cells changed by row and column.
 fn changed(change: impl Fn(usize, usize, &str) -> String) -> String {
     let text = log(600);
     let mut lines = text.lines();
@@ -26,7 +26,7 @@ fn a_joint_without_usable_samples_is_no_yes() {
     let folder = Folder::new();
     let log = folder.file("l.csv", log(2000));
     let mut seen = [0; 2];
-    // The fewer samples of a joint are fast enough, the fewer count.
+    // The number of used samples of a joint decreases with the fraction of samples that are fast enough.
     for slow in ["0.5", "0.9", "0.95", "0.97", "0.98", "0.985", "0.99", "0.995"] {
         let found = run(&["validate", MODEL, &log, "--threshold", "1e9", "--slow", slow, "--json"]);
         match found.status {
@@ -41,7 +41,7 @@ fn a_joint_without_usable_samples_is_no_yes() {
                 assert!(!found.json()["unjudged"].as_array().unwrap().is_empty());
                 seen[1] += 1;
             }
-            // Fewer than the parameters of the model.
+            // Fewer samples than parameters of the model.
             _ => assert_eq!(found.status, 2, "{}", found.stderr),
         }
     }
@@ -59,7 +59,7 @@ fn tiny_torques_are_no_yes() {
     let found = run(&["validate", MODEL, &log, "--threshold", "0.1"]);
     assert_eq!(found.status, 2, "{}", found.stderr);
     assert!(found.stderr.contains("expected N m or N"), "{}", found.stderr);
-    // Small ones are measured, and predicted badly.
+    // Small torques are valid measurements, but predicted badly.
     let small = |row: usize, column: usize, cell: &str| match column {
         7 | 8 => format!("{}e-90", 1 + row % 7),
         _ => cell.to_owned(),

@@ -1,4 +1,4 @@
-//! Machines with passive joints: the torque is known there, it is zero.
+//! Tests of machines with passive joints, whose torque is known to be zero.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::common::{Folder, run};
 
-/// An acrobot shows all parameters where the torque of its passive joint counts as known, else those of its second link.
+/// All parameters of an acrobot are identifiable if the torque of its passive joint is known, otherwise those of its second link.
 #[test]
 fn passive_joints_count_where_they_are_named() {
     let folder = Folder::new();
@@ -25,7 +25,7 @@ fn passive_joints_count_where_they_are_named() {
         let found = run(&[&call[..], &["--joints", joints]].concat()).json();
         assert_eq!((&found["rank"], &found["excited"]), (&6.into(), &excited.into()), "{joints}");
     }
-    // A torque of zero may as well be one that nobody measured.
+    // A torque of zero could also be an unmeasured one.
     let without = run(&call);
     assert_eq!(without.json()["excited"], 3);
     assert!(

@@ -1,4 +1,4 @@
-//! xacro files as models.
+//! Tests of xacro files as models.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ const ARM: &str = "<robot name='arm' xmlns:xacro='http://www.ros.org/wiki/xacro'
     <xacro:rod name='$(arg prefix)upper' parent='base' mass='${1.5 * 2}'/>\n\
     </robot>";
 
-/// A package with a model that includes a file of its own package by `$(find)`.
+/// Creates a package with a model that includes a file of its own package by `$(find)`.
 fn package(folder: &Folder) -> String {
     let own = folder.path("checkout/urdf");
     std::fs::create_dir_all(&own).unwrap();
@@ -57,7 +57,7 @@ fn wrong_uses_end_in_one_line() {
         let message = refused(arguments);
         assert!(message.contains(expected), "{message}");
     }
-    // Another package than that of the file is looked for and not found.
+    // Another package than that of the file is searched for and not found.
     let other = folder.file("checkout/urdf/other.xacro", ARM.replace("arm_description", "leg_description"));
     let message = refused(&["check", &other]);
     assert!(
@@ -66,7 +66,7 @@ fn wrong_uses_end_in_one_line() {
             && message.contains("ROS_PACKAGE_PATH"),
         "{message}"
     );
-    // Errors of the expanded text say that their lines are those of the expansion.
+    // Errors in the expanded text state that their lines are those of the expansion.
     let bad = folder.file("checkout/urdf/bad.xacro", ARM.replace("mass='${1.5 * 2}'", "mass='heavy'"));
     let message = refused(&["check", &bad]);
     assert!(message.contains("in the expanded text: line"), "{message}");

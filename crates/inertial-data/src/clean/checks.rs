@@ -7,25 +7,27 @@ use crate::clean::first_pass::{STILL, Survey};
 use crate::columns::layout::{Layout, LayoutJoint};
 use crate::{Error, Options, Place, Result};
 
-/// Torques below this everywhere (N m) are none: their squares are rounded to zero.
+/// Torque (N m) below which all values count as zero, because their squares are rounded to zero.
 const LEAST_TORQUE: f64 = 1e-100;
 
-/// Rates below this are no rates of a control computer: the unit of time is doubted.
+/// Rate (Hz) below which the unit of time is suspect, because no control computer is so slow.
 const SLOWEST_HZ: f64 = 6.0;
-/// Factor beyond its limits from which on the unit of a joint is doubted.
+/// Factor beyond its limits from which the unit of a joint is suspect.
 const BEYOND: f64 = 1.5;
-/// Factor beyond its limit from which on the speed of a joint is doubted: files often have round numbers there. A turn per second is fine.
+/// Factor beyond its limit from which the speed of a joint is suspect, because files often have round numbers there. One turn per second
+/// is accepted.
 const BEYOND_SPEED: f64 = 2.0;
-/// An angle without limits is doubted where it spans more than this (rad) and is faster than [`FAST`].
+/// Range (rad) beyond which an angle without limits is suspect if it is also faster than [`FAST`].
 const WIDE: f64 = 25.0;
-/// Speed (rad/s) above which a wide angle is doubted.
+/// Speed (rad/s) above which an angle of wide range is suspect.
 const FAST: f64 = 30.0;
-/// Share of samples at a torque's extreme value that counts as saturation, and that makes a log useless.
+/// Shares of samples at a torque's extreme value: the first counts as saturation, the second makes a log useless.
 const SATURATED: (f64, f64) = (0.02, 0.2);
-/// Samples on end at an extreme value: a coarse torque may touch it often, but does not stay there.
+/// Number of consecutive samples at an extreme value that count as saturation: a coarsely quantized torque may reach it often, but does
+/// not stay there.
 const STAYS: usize = 5;
 
-/// Is the time in seconds?
+/// Checks whether the time is in seconds.
 pub(crate) fn time_unit(layout: &Layout, step: f64) -> Result<()> {
     match doubted_step(step) {
         None => Ok(()),
@@ -46,7 +48,7 @@ pub(crate) fn doubted_step(step: f64) -> Option<String> {
     Some(format!("a step of {step:.4} s is too long for a robot's log: are these {unit}? Expected seconds"))
 }
 
-/// Are the angles in radians?
+/// Checks whether the angles are in radians.
 pub(crate) fn angle_units(layout: &Layout, survey: &Survey) -> Result<()> {
     for joint in &layout.joints {
         for k in joint.positions().filter(|&k| layout.angles[k]) {
@@ -63,7 +65,7 @@ pub(crate) fn angle_units(layout: &Layout, survey: &Survey) -> Result<()> {
     Ok(())
 }
 
-/// Returns the message about an angle that went from `low` to `high`, at `speed` at most (rad/s), where its limit is far from that.
+/// Returns the message about an angle whose range from `low` to `high` with speeds up to `speed` (rad/s) does not fit its limit.
 pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Option<String> {
     let reach = low.abs().max(high.abs());
     let limited = limit.is_finite() && limit > 0.0;
@@ -73,7 +75,7 @@ pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Opti
     } else {
         format!("at {} rad/s", significant(speed, 3))
     };
-    // Where nothing was measured there is nothing to doubt.
+    // Without measurements there is nothing to check.
     (doubtful && reach.is_finite()).then(|| {
         let reach = significant(reach, 3);
         format!(
@@ -98,15 +100,15 @@ impl Slip {
     }
 }
 
-/// A quantity that was measured and is a derivative too.
+/// Measured quantity that is also a derivative of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Derivative {
     Velocity,
     Acceleration,
 }
 
-/// Does a measured velocity or acceleration fit the derivative of what is before it? Unit slips and wrong signs are refused,
-/// the rest is worth a note.
+/// Checks whether a measured velocity or acceleration fits the derivative of the position or velocity. Unit errors and wrong signs are
+/// rejected; other deviations result in a note.
 pub(crate) fn derivative_unit(place: &Place, of: Derivative, slip: &Slip) -> Result<Option<String>> {
     let Slip { measured, both, derived } = *slip;
     if measured == 0.0 || derived == 0.0 {
@@ -161,14 +163,14 @@ pub(crate) fn speed_units(layout: &Layout, speeds: &[f64]) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a torque is zero throughout, of joints that were named: those have no drive.
+/// Returns whether a torque is always zero although its joint was named, which means that the joint has no drive.
 fn is_passive(layout: &Layout, survey: &Survey, options: &Options, place: usize) -> bool {
     let joints = || layout.joints.iter().filter(|j| j.joint_type != JointType::Floating);
     let own = || joints().any(|j| layout.tau[j.velocities()].contains(&Some(place)));
     survey.channels[place].range == (0.0, 0.0) && !options.torque_joints.is_empty() && own()
 }
 
-/// Takes torques that are zero throughout as not measured, unless their joints were named or no torque is left; returns notes.
+/// Treats torques that are always zero as not measured, unless their joints were named or no torque would be left; returns notes.
 pub(crate) fn leave_out_zero_torques(layout: &mut Layout, survey: &Survey, options: &Options) -> Vec<String> {
     let is_zero = |place: usize| survey.channels[place].range == (0.0, 0.0);
     if !options.torque_joints.is_empty() || layout.tau.iter().flatten().all(|&place| is_zero(place)) {
@@ -189,7 +191,7 @@ pub(crate) fn leave_out_zero_torques(layout: &mut Layout, survey: &Survey, optio
     notes
 }
 
-/// Is there any motion, and a torque for every joint that should have one?
+/// Checks that there is motion, and a torque for every joint that should have one.
 pub(crate) fn content(layout: &Layout, survey: &Survey, options: &Options) -> Result<Vec<String>> {
     let (n, parameters) = (survey.stamps.count, layout.parameters);
     let measured = layout.tau.iter().flatten().count();
@@ -239,7 +241,7 @@ pub(crate) fn content(layout: &Layout, survey: &Survey, options: &Options) -> Re
     Ok(notes)
 }
 
-/// Velocity coordinates whose force stands at its extreme values (the sensor or the drive gave no more), and those values.
+/// Returns the velocity coordinates whose force saturates at its extreme values (of the sensor or the drive), and those values.
 pub(crate) fn saturation(
     layout: &Layout,
     survey: &Survey,
@@ -271,7 +273,7 @@ pub(crate) fn saturation(
     Ok(out)
 }
 
-/// The measured derivative of a position, of a joint with one coordinate.
+/// Returns the measured derivative of a position, for a joint with one coordinate.
 fn derivative_place(layout: &Layout, derivative: &[Option<usize>], q: usize) -> Option<usize> {
     let joint = layout.joints.iter().find(|j| j.q == q && j.joint_type.nq() == 1)?;
     derivative[joint.v]

@@ -1,4 +1,4 @@
-//! Correction of a known delay of the torques against the motion.
+//! Correction of a known delay of the torques relative to the motion.
 
 use std::ops::Range;
 
@@ -6,32 +6,32 @@ use crate::Result;
 use crate::clean::resample::Sink;
 use crate::columns::layout::Layout;
 
-/// Longest delay (s) that is corrected.
+/// Maximum delay (s) that is corrected.
 pub(crate) const LONGEST: f64 = 1.0;
 
-/// Rows on a uniform grid whose torques are taken at a later time. Between samples they follow the cubic through four.
+/// Delay of rows on a uniform grid, whose torques are taken at a later time, with cubic interpolation through four samples.
 pub(crate) struct Delay {
     width: usize,
-    /// Places of the torques.
+    /// Places of the torques in a row.
     places: Vec<usize>,
     /// Marks of the torques.
     doubt: u64,
-    /// Steps from a row to the one before its torques.
+    /// Number of steps from a row to the row before its torques.
     whole: isize,
-    /// Weights of the four rows around them.
+    /// Weights of the four rows around the torques.
     weights: [f64; 4],
-    /// Rows that are still needed, with their marks, and the number of the first.
+    /// Rows that are still needed, with their marks, and the index of the first.
     rows: Vec<f64>,
     marks: Vec<u64>,
     first: usize,
-    /// The next row to hand on.
+    /// Index of the next row to emit.
     next: usize,
     values: Vec<f64>,
     bridged: Vec<u64>,
 }
 
 impl Delay {
-    /// Creates the correction of torques that come so many steps late; early where negative. None for no steps.
+    /// Creates the correction of torques that are `steps` steps late (early if negative); `None` for zero steps.
     pub fn new(layout: &Layout, steps: f64) -> Option<Self> {
         let mut places: Vec<usize> = layout.tau.iter().flatten().copied().collect();
         places.sort_unstable();
@@ -60,7 +60,7 @@ impl Delay {
         })
     }
 
-    /// Takes rows, and hands on those whose torques are known.
+    /// Adds rows, and emits those whose torques are known.
     pub fn push(&mut self, rows: &[f64], marks: &[u64], sink: &mut Sink<'_>) -> Result<()> {
         self.rows.extend_from_slice(rows);
         self.marks.extend_from_slice(marks);
@@ -69,7 +69,7 @@ impl Delay {
         self.hand_on(self.next..seen.saturating_sub(reach).max(self.next), seen, sink)
     }
 
-    /// Hands on the last rows. Torques beyond the log do not count.
+    /// Emits the last rows. Torques beyond the end of the log are not used.
     pub fn finish(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         let seen = self.first + self.marks.len();
         self.hand_on(self.next..seen, seen, sink)

@@ -11,26 +11,27 @@ use crate::columns::layout::Layout;
 use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Result};
 
-/// Typical steps that a row may be late and still be sorted; beyond that the clock was set back.
+/// Maximum delay of a row, in typical steps, that is corrected by sorting; larger ones mean that the clock was set back.
 const LATE: f64 = 20.0;
-/// Turns by which a logger may wrap an angle.
+/// Maximum number of turns by which a logger may wrap an angle.
 const MOST_TURNS: f64 = 100.0;
-/// Share of a log that may be lost: repeated stamps, missing values, gaps.
+/// Maximum share of a log that may be lost: repeated stamps, missing values, gaps.
 pub(crate) const LOST: f64 = 0.1;
-/// Least range of motion (rad or m) that counts as one.
+/// Minimum range (rad or m) that counts as motion.
 pub(crate) const STILL: f64 = 1e-3;
-/// Share of the changes that follow a repeated value, from which on a signal has stairs.
+/// Share of the changes after a repeated value, from which a signal counts as a staircase.
 const REPEATED: f64 = 0.3;
-/// Smallest change relative to the mean one, from which on a signal has stairs, and the changes that it takes to tell.
+/// Smallest change relative to the root mean square, from which a signal counts as a staircase, and the number of changes that this
+/// test needs.
 const COARSE: f64 = 0.02;
 const MANY: usize = 1000;
 
 /// Statistics of the first pass.
 pub(crate) struct Survey {
-    /// Stamps of the rows, repeated ones left out.
+    /// Stamps of the rows without repeated ones.
     pub stamps: Stamps,
     pub channels: Vec<Channel>,
-    /// Values that stand alone, in order of rows.
+    /// Isolated outliers, ordered by row.
     pub glitches: Vec<Glitch>,
     pub notes: Vec<String>,
     /// Identity of the log, by its times and positions.
@@ -38,57 +39,57 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Returns whether a position stays where it is.
+    /// Returns whether a position does not move.
     pub fn is_still(&self, place: usize) -> bool {
         let (low, high) = self.channels[place].range;
         high - low < STILL
     }
 }
 
-/// One value of the rows.
+/// Statistics of one value of the rows.
 pub(crate) struct Channel {
     pub missing: usize,
-    /// Line of the first one missing.
+    /// Line of the first missing value.
     pub first_missing: usize,
-    /// Least and greatest value, angles unwrapped.
+    /// Minimum and maximum, with angles unwrapped.
     pub range: (f64, f64),
-    /// Range before unwrapping, of pairs of consecutive values: a single value may be a glitch.
+    /// Range before unwrapping, over pairs of consecutive values, because a single value may be a glitch.
     pub logged: (f64, f64),
-    /// Greatest change between two rows, before unwrapping.
+    /// Largest change between two rows, before unwrapping.
     pub jump: f64,
-    /// At the least and the greatest value.
+    /// Plateaus at the minimum and the maximum.
     pub plateaus: [Plateau; 2],
-    /// Changes from value to value.
+    /// Changes between consecutive values.
     pub steps: Steps,
     angle: bool,
-    /// The value before, and the last that was none of a wrong one, as logged.
+    /// Previous value, and last value that was not an outlier, as logged.
     before: f64,
     last: f64,
     offset: f64,
     wraps: usize,
 }
 
-/// Changes of a signal from value to value, by which stairs are recognized.
+/// Changes of a signal between consecutive values, used to detect a staircase.
 #[derive(Clone, Copy)]
 pub(crate) struct Steps {
     last: f64,
     moved: bool,
     values: usize,
-    /// Changes, the sum of their squares, and the smallest of them.
+    /// Number of changes, sum of their squares, and smallest change.
     changes: usize,
     squares: f64,
     least: f64,
-    /// Changes after a value that was repeated, and the sum of their squares.
+    /// Number of changes after a repeated value, and the sum of their squares.
     alone: usize,
     alone_squares: f64,
 }
 
-/// Stairs of a signal: positions in coarse units, or logged more often than they were measured.
+/// Staircase signal: coarsely quantized positions, or positions logged more often than measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stairs {
-    /// Mean square of their height.
+    /// Mean square of the step height.
     pub height_squared: f64,
-    /// Share of the values that differ from those before them.
+    /// Share of the values that differ from the previous value.
     pub changing: f64,
 }
 
@@ -122,27 +123,27 @@ impl Steps {
         (self.last, self.moved) = (x, moves);
     }
 
-    /// Returns the stairs; none where the signal is smooth.
+    /// Returns the staircase; `None` if the signal is smooth.
     pub fn stairs(&self) -> Option<Stairs> {
         let count = self.changes as f64;
         if self.alone as f64 > REPEATED * count {
             let height_squared = self.alone_squares / self.alone as f64;
             return Some(Stairs { height_squared, changing: count / self.values as f64 });
         }
-        // Of that many changes of a smooth signal the smallest is far smaller.
+        // For a smooth signal with that many changes, the smallest one is much smaller.
         let height_squared = self.least * self.least;
         let coarse = self.changes >= MANY && height_squared > COARSE * COARSE * self.squares / count;
         coarse.then_some(Stairs { height_squared, changing: 1.0 })
     }
 }
 
-/// Time that a signal stayed at an extreme value.
+/// Samples of a signal at an extreme value.
 #[derive(Clone, Copy)]
 pub(crate) struct Plateau {
     pub value: f64,
     pub count: usize,
     run: usize,
-    /// Longest run of it.
+    /// Length of the longest run.
     pub longest: usize,
 }
 
@@ -202,8 +203,8 @@ impl Channel {
             }
             self.before = *x;
             self.jump = self.jump.max(change.abs());
-            // No joint makes half a turn between two samples. The first change is NaN, which is no turn; neither is one
-            // that no logger wraps an angle by: it is a wrong value. Rounding is slow, and almost all changes are small.
+            // No joint makes half a turn between two samples. The first change is NaN, which is not a turn. A change by more turns than any
+            // logger wraps is an outlier. Rounding is slow, and almost all changes are small.
             let turns = if change.abs() > 3.0 { (change / std::f64::consts::TAU).round() } else { 0.0 };
             if turns.abs() > 0.0 && turns.abs() <= MOST_TURNS {
                 self.offset -= turns * std::f64::consts::TAU;
@@ -218,7 +219,7 @@ impl Channel {
     }
 }
 
-/// Reads a log to its end; the rows, time first and in order of time, go to the spool. `watch` is told the share that was read.
+/// Reads a log to its end and stores the rows, time first and ordered by time, in the spool. `watch` receives the share read.
 pub(crate) fn survey(
     reader: &mut dyn Reader,
     layout: &Layout,
@@ -247,15 +248,15 @@ pub(crate) fn survey(
     seen.finish(&order)
 }
 
-/// Reads to the end in a thread of its own: the next rows are parsed while these are looked at. Gives whether there was a
-/// thread for it; nothing is read where there was none.
+/// Reads to the end in a separate thread: the next rows are parsed while the current ones are processed. Returns whether a thread was
+/// available; otherwise nothing is read.
 fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) -> Result<()>) -> Result<bool> {
     std::thread::scope(|scope| {
         let (sender, received) = sync_channel(1);
         let started = std::thread::Builder::new().spawn_scoped(scope, move || {
             while let Some(rows) = reader.next_rows().transpose() {
                 let last = rows.is_err();
-                // Nobody listens any more where a row before was refused.
+                // The channel is closed if an earlier row was rejected.
                 if sender.send((rows, reader.share())).is_err() || last {
                     return;
                 }
@@ -269,14 +270,14 @@ fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) ->
     })
 }
 
-/// Puts late rows in order.
+/// Sorting of late rows.
 struct Order<'l> {
     layout: &'l Layout,
     width: usize,
     /// Rows that wait for later ones, time first.
     rows: Vec<f64>,
     lines: Vec<usize>,
-    /// Rows of these that were compared with those before.
+    /// Number of these rows that were compared with the previous ones.
     compared: usize,
     typical: Option<f64>,
     latest: f64,
@@ -319,7 +320,7 @@ impl<'l> Order<'l> {
         self.rows[i * self.width]
     }
 
-    /// Returns the error about time that never advances.
+    /// Returns the error about a time that never advances.
     fn stands_still(&self) -> Error {
         let (first, second) = (self.time(0), self.time(self.lines.len().min(2) - 1));
         let message = if self.lines.len() == 1 {
@@ -332,7 +333,7 @@ impl<'l> Order<'l> {
         Error::time(self.layout.stamp(self.lines[self.lines.len().min(2) - 1]), message)
     }
 
-    /// Hands on the rows that no later row can precede; all of them at the end.
+    /// Releases the rows that no later row can precede; all of them at the end.
     fn release(&mut self, end: bool, seen: &mut Seen<'_>) -> Result<()> {
         let count = self.lines.len();
         let typical = if let Some(typical) = self.typical {
@@ -378,7 +379,7 @@ impl<'l> Order<'l> {
     }
 }
 
-/// Collects statistics of rows in order.
+/// Statistics of the sorted rows.
 struct Seen<'l> {
     layout: &'l Layout,
     survey: Survey,
@@ -416,7 +417,7 @@ impl<'l> Seen<'l> {
 
     fn take(&mut self, rows: &mut [f64], lines: &[usize], typical: f64) -> Result<()> {
         let width = self.layout.width() + 1;
-        // Rows since the last repeated one go to the spool at once.
+        // Rows since the last repeated one are stored in the spool at once.
         let mut from = 0;
         for (i, &line) in lines.iter().enumerate() {
             let row = &mut rows[i * width..(i + 1) * width];
@@ -446,14 +447,14 @@ impl<'l> Seen<'l> {
         self.spool.push(rows)
     }
 
-    /// Keeps quaternions from changing sign, so that they can be interpolated and filtered.
+    /// Keeps the sign of quaternions continuous, so that they can be interpolated and filtered.
     fn turn(&mut self, row: &mut [f64], line: usize) -> Result<()> {
         for (&first, last) in self.layout.quaternions.iter().zip(&mut self.quaternions) {
             let places = &self.layout.q[first..first + 4];
             let &[Some(x), Some(y), Some(z), Some(w)] = places else { continue };
             let now = [x, y, z, w].map(|k| row[k]);
             let norm = now.iter().map(|x| x * x).sum::<f64>().sqrt();
-            // Printing with three digits stays well within this.
+            // Rounding to three digits stays well within this tolerance.
             if (norm - 1.0).abs() > 0.05 {
                 let name = &self.layout.positions[first];
                 let message = format!("the quaternion of {name} has length {norm:.3}: expected 1");

@@ -1,43 +1,43 @@
-//! Detection of glitches: single samples that their neighbours contradict, such as a dropped bit of an encoder.
+//! Detection of glitches: single samples that do not fit their neighbours, such as a dropped encoder bit.
 
 use inertial::consistency::significant;
 
-/// Rows looked at in one go.
+/// Number of rows processed at once.
 const CHUNK: usize = 1 << 12;
-/// Rows on either side of a sample that its verdict needs: two for the value expected there, and that of two more samples.
+/// Number of rows on either side of a sample that are needed to classify it: two for the expected value, and the same for two more samples.
 const REACH: usize = 4;
 
-/// Rule for what is far from the cubic through its neighbours.
+/// Rule for outliers, based on the distance from the cubic through the neighbours.
 struct Rule {
-    /// Share of samples that may be farther away than the rest.
+    /// Share of samples that may have larger errors than the rest.
     rest: f64,
-    /// Distance that makes a glitch, in units of what the rest stays within: 31 standard deviations of Gaussian noise.
+    /// Error of a glitch, in units of the bound of the remaining errors: 31 standard deviations of Gaussian noise.
     far: f64,
-    /// A column with a larger share of lone values, or more of them, has another kind of noise.
+    /// Maximum share and number of isolated outliers; a column with more has another kind of noise.
     share: f64,
     most: usize,
-    /// The same where more samples, relative to the lone values, are as far off without standing alone.
+    /// Maximum number of equally large errors that are not isolated, relative to the isolated ones.
     others: f64,
 }
 
 /// Rules in the order in which they are tried. The first allows many glitches (each disturbs the errors of five samples). The second
-/// serves signals with jumps of their own, such as friction at a reversal, if these are rare enough.
+/// is for signals with genuine jumps, such as friction at a reversal, if these are rare enough.
 const RULES: [Rule; 2] = [
     Rule { rest: 0.1, far: 18.8, share: 0.02, most: MOST, others: 0.5 },
     Rule { rest: 0.01, far: 12.0, share: 0.002, most: 1000, others: f64::INFINITY },
 ];
-/// Most lone values of a column that are kept.
+/// Maximum number of isolated outliers of a column that are kept.
 const MOST: usize = 20_000;
-/// Tolerance of the errors around a glitch against those of a single wrong sample, relative to its own error. A kink, which is
-/// what comes nearest, is off by 0.167.
+/// Tolerance of the errors around a glitch relative to the pattern of a single wrong sample, as a share of its own error. The most similar
+/// pattern, a kink, deviates by 0.167.
 const SHAPE: f64 = 0.15;
-/// Bits of a number that give its size to a quarter of an octave.
+/// Number of low bits of a double to drop so that the rest is its magnitude to a quarter of an octave.
 const SIZE: u32 = 50;
 
-/// A value that stands alone.
+/// Isolated outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Glitch {
-    /// Number of its row.
+    /// Index of the row.
     pub row: usize,
     /// Line in the file.
     pub line: usize,
@@ -46,10 +46,10 @@ pub(crate) struct Glitch {
     error: f64,
 }
 
-/// Looks for them as rows (time first) go by.
+/// Detector of glitches in a stream of rows (time first).
 pub(crate) struct Watch {
     width: usize,
-    /// The last rows, and the number of the first of them.
+    /// Last rows, and the index of the first of them.
     rows: Vec<f64>,
     lines: Vec<usize>,
     first: usize,
@@ -61,17 +61,17 @@ struct Channel {
     /// Histogram of error sizes.
     sizes: Vec<u32>,
     count: usize,
-    /// Limit of errors, and the number of errors it was computed from.
+    /// Limit of the errors, and the number of errors from which it was computed.
     limit: f64,
     known: usize,
     found: Vec<Glitch>,
-    /// Errors of samples that are as far off without standing alone.
+    /// Equally large errors of samples that are not isolated.
     others: Vec<f64>,
 }
 
 impl Channel {
     fn add(&mut self, error: f64) {
-        // What is zero or missing has no size.
+        // Zero or missing errors have no magnitude.
         if error.abs() > 0.0 && error.is_finite() {
             self.sizes[(error.abs().to_bits() >> SIZE) as usize] += 1;
             self.count += 1;
@@ -95,14 +95,14 @@ impl Channel {
         top.map_or(f64::INFINITY, |k| rule.far * f64::from_bits((k as u64 + 1) << SIZE))
     }
 
-    /// Limit from which on a sample may be a glitch by some rule.
+    /// Returns the error from which a sample may be a glitch by any rule.
     fn least_limit(&self) -> f64 {
         RULES.iter().map(|rule| self.limit(rule)).fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the glitches by the first rule that holds for all of the column, given its number of samples.
+    /// Returns the glitches by the first rule that applies to the whole column, given its number of samples.
     fn glitches(self, samples: usize) -> Vec<Glitch> {
-        // What is far by the first rows need not be by all of them.
+        // An outlier relative to the first rows may not be one relative to all rows.
         let limits = [self.least_limit(), self.limit(&RULES[1])];
         for (rule, limit) in RULES.iter().zip(limits) {
             let found: Vec<Glitch> = self.found.iter().filter(|g| g.error > limit).copied().collect();
@@ -131,7 +131,7 @@ impl Watch {
         Self { width, rows: Vec::new(), lines: Vec::new(), first: 0, channels, errors: Vec::new() }
     }
 
-    /// Takes the next rows.
+    /// Processes the next rows.
     pub fn push(&mut self, rows: &[f64], lines: &[usize]) {
         for (rows, lines) in rows.chunks(CHUNK * self.width).zip(lines.chunks(CHUNK)) {
             self.rows.extend_from_slice(rows);
@@ -148,11 +148,11 @@ impl Watch {
         }
     }
 
-    /// Judges the rows that have enough neighbours.
+    /// Classifies the rows that have enough neighbours.
     fn look(&mut self) {
         let (count, width) = (self.lines.len(), self.width);
         let places = width - 1;
-        // Distances from the cubic through the two samples on either side, in rows as the values are.
+        // Distances from the cubic through the two samples on either side, in the same layout as the values.
         self.errors.clear();
         for around in self.rows.windows(5 * width).step_by(width) {
             let value = |k: usize| &around[k * width + 1..(k + 1) * width];
@@ -180,7 +180,7 @@ impl Watch {
                         (self.first + at, self.lines[at], self.rows[at * width + place + 1]);
                     channel.found.push(Glitch { row, line, place, value, error: error.abs() });
                 } else if channel.others.len() <= MOST {
-                    // Only the farthest of neighbouring samples counts.
+                    // Only the largest error of neighbouring samples counts.
                     let below = |k: usize| self.errors[k * places + place].abs() <= error.abs();
                     if [i - 2, i - 1, i + 1, i + 2].into_iter().all(below) {
                         channel.others.push(error.abs());
@@ -190,7 +190,7 @@ impl Watch {
         }
     }
 
-    /// Returns all glitches, in order of rows.
+    /// Returns all glitches, ordered by row.
     pub fn finish(self) -> Vec<Glitch> {
         let samples = self.first + self.lines.len();
         let mut out: Vec<Glitch> = self.channels.into_iter().flat_map(|c| c.glitches(samples)).collect();
@@ -219,7 +219,7 @@ pub(crate) fn notes(glitches: &[Glitch], names: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// One sample of a hundred is wrong: more than what the farthest hundredth of the samples can hide.
+    /// One sample of a hundred is wrong, which is more than the 1 % of excluded samples can cover.
     #[test]
     fn many_lone_values_are_found() {
         let (mut rows, lines) = rows(10_000);
@@ -227,12 +227,12 @@ mod tests {
         wrong.iter().for_each(|i| rows[3 * i + 1] += 0.5);
         let expected: Vec<(usize, usize)> = wrong.iter().map(|i| (i + 2, 0)).collect();
         assert_eq!(found(&rows, &lines, 4096), expected);
-        // One of ten is another kind of noise.
+        // One wrong sample of ten is another kind of noise.
         (55..9950).step_by(10).for_each(|i| rows[3 * i + 1] += 0.5);
         assert!(found(&rows, &lines, 4096).is_empty());
     }
 
-    /// A torque with jumps at each reversal of its joint, more of them than lone values.
+    /// Torque with jumps at each reversal of its joint, more of them than isolated outliers.
     #[test]
     fn jumps_of_friction_are_no_lone_values() {
         let (mut rows, lines) = rows(10_000);
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(found(&rows, &lines, 4096), [(5002, 0)]);
     }
 
-    /// Rows of time, a wave with noise, and a wave in coarse steps.
+    /// Creates rows of time, a wave with noise, and a coarsely quantized wave.
     fn rows(count: usize) -> (Vec<f64>, Vec<usize>) {
         let mut state = 5u32;
         let mut noise = || {
@@ -267,7 +267,7 @@ mod tests {
     fn lone_values_are_found_and_nothing_else_is() {
         let (mut rows, lines) = rows(10_000);
         assert!(found(&rows, &lines, 10_000).is_empty());
-        // A jump that stays and one that lasts for two rows are none.
+        // A permanent jump and a jump of two rows are not glitches.
         (8000..10_000).for_each(|i| rows[3 * i + 1] += 0.1);
         (3000..3002).for_each(|i| rows[3 * i + 2] += 0.1);
         assert!(found(&rows, &lines, 10_000).is_empty());

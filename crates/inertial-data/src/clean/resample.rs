@@ -8,36 +8,36 @@ use crate::clean::timestamps::GAP;
 use crate::columns::layout::Layout;
 use crate::{Error, Result, count};
 
-/// Rows that may wait for the end of a gap in some column.
+/// Maximum number of rows that wait for the end of a gap in some column.
 const HELD: usize = 1 << 17;
-/// Rows read from the spool at once.
+/// Number of rows read from the spool at once.
 const BLOCK: usize = 1 << 13;
 
-/// Longest gap that is bridged as if nothing was missing, in periods of the low-pass' cut-off: what a straight line misses
-/// of a motion within a fifth of the cut-off changes its filtered acceleration by less than a hundredth.
+/// Longest gap that is interpolated without a mark, in periods of the low-pass cut-off. For a motion within a fifth of the cut-off,
+/// linear interpolation changes the filtered acceleration by less than 1 %.
 const BRIDGED: f64 = 0.125;
 
-/// Consumer of rows, with marks of each; see [`Layout::doubt`].
+/// Consumer of rows with their marks; see [`Layout::doubt`].
 pub(crate) type Sink<'s> = dyn FnMut(&[f64], &[u64]) -> Result<()> + 's;
 
-/// A uniform grid for a log.
+/// Uniform time grid of a log.
 pub(crate) struct Grid {
     pub start: f64,
     pub step: f64,
     pub count: usize,
-    /// The rows are on the grid already.
+    /// Whether the rows are already on the grid.
     direct: bool,
-    /// Longer steps of time are gaps, and longer stretches without a value of a column.
+    /// Longest time step, and longest interval without a value of a column, that are not gaps.
     gap: f64,
     hole: f64,
-    /// Some values are missing.
+    /// Whether some values are missing.
     holes: bool,
-    /// Row and place of values that are taken as missing, in order of rows.
+    /// Row and place of values that are treated as missing, ordered by row.
     alone: Vec<(usize, usize)>,
 }
 
 impl Grid {
-    /// The grid of a log's own mean rate, or of the rate `resample` (Hz).
+    /// Creates the grid at the log's mean rate, or at the rate `resample` (Hz).
     pub fn new(
         layout: &Layout,
         survey: &Survey,
@@ -57,7 +57,7 @@ impl Grid {
         let rounding = if stamps.is_uniform() { None } else { stamps.rounding() };
         let uniform = stamps.is_uniform() || rounding.is_some();
         let steps = if uniform { (n - 1) as f64 } else { stamps.grid_steps() };
-        // More than twice as many steps as samples: the median does not describe these stamps.
+        // More than twice as many steps as samples: the median is not representative of these stamps.
         if steps > 2.0 * n as f64 {
             let message = format!(
                 "time stamps are too irregular: the median step is {:.3e} s, here it is {longest:.3e} s",
@@ -102,23 +102,22 @@ impl Grid {
                 return Err(Error::Option(message));
             }
             notes.push(format!("resampled at {rate} Hz"));
-            // The last point may fall on the last stamp but for rounding.
+            // The last point may coincide with the last stamp up to rounding.
             out = Self { step: 1.0 / rate, count: count(span * rate + 1e-6) + 1, direct: false, ..out };
         }
         Ok(out)
     }
 
-    /// Gaps that are short against the period of a low-pass are bridged as if nothing was missing; says so where there are
-    /// gaps.
+    /// Accepts gaps that are short compared with the period of a low-pass; returns a note if there are gaps.
     pub fn tolerate(&mut self, cutoff_hz: f64) -> Option<String> {
         let short = BRIDGED / cutoff_hz;
-        // A stretch without a value is one step longer than the gap.
+        // The interval between values is one step longer than the gap.
         self.hole = short + 1.001 * self.step;
         self.gap = self.gap.max(self.hole);
         self.holes.then(|| format!("samples near gaps longer than {short:.3} s are left out of the fit"))
     }
 
-    /// Returns whether the rows are those that were logged, none between them.
+    /// Returns whether the rows are the logged ones, without interpolation.
     pub fn is_direct(&self) -> bool {
         self.direct
     }
@@ -143,7 +142,7 @@ impl Grid {
         Ok(())
     }
 
-    /// Hands the rows on the grid (time left out) to `sink`, with a mark for each that was not measured but bridged.
+    /// Passes the rows on the grid (without time) to `sink`, with a mark for each interpolated one.
     pub fn each(&self, layout: &Layout, spool: &mut Spool, sink: &mut Sink<'_>) -> Result<()> {
         let width = layout.width() + 1;
         let mut bridge = Bridge::new(layout, self.hole);
@@ -181,19 +180,19 @@ impl Grid {
     }
 }
 
-/// Fills gaps by straight lines and marks those that are not short.
+/// Linear interpolation of gaps, with marks for those that are not short.
 struct Bridge<'l> {
     layout: &'l Layout,
     width: usize,
-    /// Stretches without a value up to this (s) are short.
+    /// Longest interval (s) without a value that counts as short.
     short: f64,
     rows: Vec<f64>,
     hole: Vec<u64>,
-    /// Rows looked at.
+    /// Number of rows processed.
     seen: usize,
     /// First row of the open gap of each value.
     open: Vec<Option<usize>>,
-    /// Time and value before it.
+    /// Time and value before the gap.
     known: Vec<Option<(f64, f64)>>,
 }
 
@@ -248,7 +247,7 @@ impl<'l> Bridge<'l> {
         Ok(())
     }
 
-    /// A straight line between the values before and after a gap; a constant where one of them is not there.
+    /// Interpolates linearly between the values before and after a gap; with only one of them, the result is constant.
     fn line(&mut self, c: usize, gap: std::ops::Range<usize>, after: Option<(f64, f64)>) {
         let ends = match (self.known[c], after) {
             (Some(before), Some(after)) => [before, after],
@@ -266,7 +265,7 @@ impl<'l> Bridge<'l> {
         }
     }
 
-    /// Hands on the rows before any open gap.
+    /// Releases the rows before any open gap.
     fn release(&mut self, rows: &mut Vec<f64>, hole: &mut Vec<u64>) {
         let count = self.open.iter().flatten().copied().min().unwrap_or(self.seen);
         rows.extend(self.rows.drain(..count * self.width));
@@ -276,18 +275,18 @@ impl<'l> Bridge<'l> {
     }
 }
 
-/// Cubic Hermite interpolation with the slopes of the parabola through three samples.
+/// Cubic Hermite interpolation with slopes from the parabola through three samples.
 struct Resampler<'g> {
     grid: &'g Grid,
     width: usize,
     /// Rows around the next point, time first.
     rows: Vec<f64>,
     hole: Vec<u64>,
-    /// Whether the first of them is the log's first.
+    /// Whether the first of these rows is the log's first row.
     start: bool,
-    /// The next point of the grid.
+    /// Index of the next point of the grid.
     next: usize,
-    /// The row before it.
+    /// Index of the row before the next point.
     before: usize,
     values: Vec<f64>,
     bridged: Vec<u64>,
@@ -321,7 +320,7 @@ impl<'g> Resampler<'g> {
             while self.before + 2 < count && self.time(self.before + 1) <= now {
                 self.before += 1;
             }
-            // The slope after the point needs one row more, which only the log's end lacks.
+            // The slope after the point needs one more row, which is missing only at the end of the log.
             let reached = self.before + 2 < count && self.time(self.before + 1) > now;
             if !(reached || ended) {
                 break;
@@ -330,7 +329,7 @@ impl<'g> Resampler<'g> {
             self.next += 1;
         }
         sink(&self.values, &self.bridged)?;
-        // One row before stays for the slope.
+        // One earlier row is kept for the slope.
         let done = self.before.saturating_sub(1);
         self.rows.drain(..done * self.width);
         self.hole.drain(..done);

@@ -1,4 +1,4 @@
-//! Storage of rows in memory, and in a temporary file where they outgrow it.
+//! Storage of rows in memory, or in a temporary file if there are many.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -7,16 +7,16 @@ use std::path::PathBuf;
 
 use crate::{Error, Place, Result, plain_io};
 
-/// Numbers kept in memory (32 MB); a log with more goes to a file.
+/// Maximum number of values in memory (32 MB); a longer log is stored in a file.
 const IN_MEMORY: usize = 4 << 20;
-/// Numbers written to the file at once.
+/// Number of values written to the file at once.
 const WRITTEN: usize = 1 << 19;
 
-/// Rows that are appended, then read in any order. Few stay in memory; many go to a temporary file without a name, which
-/// vanishes with the program however that ends.
+/// Rows that are appended, then read in any order. Few rows stay in memory; many are stored in an unnamed temporary file, which is
+/// removed when the program ends for any reason.
 pub(crate) struct Spool {
     width: usize,
-    /// Rows in the file, before those in memory.
+    /// Number of rows in the file, which precede those in memory.
     stored: usize,
     memory: Vec<f64>,
     file: Option<File>,
@@ -34,7 +34,7 @@ impl Spool {
         Self { width, stored: 0, memory: Vec::new(), file: None, bytes: Vec::new(), limit }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.stored + self.memory.len() / self.width.max(1)
     }
@@ -81,7 +81,7 @@ impl Spool {
     }
 }
 
-/// A file without a name. `/var/tmp` is made for large files; `/tmp` often is memory.
+/// Creates an unnamed file. `/var/tmp` is meant for large files; `/tmp` is often in memory.
 pub(crate) fn temporary() -> Result<File> {
     let large = PathBuf::from("/var/tmp");
     let folder = match std::env::var_os("TMPDIR") {
@@ -97,10 +97,10 @@ pub(crate) fn temporary() -> Result<File> {
     })
 }
 
-/// Largest file that is copied or unpacked to be read at any place.
+/// Maximum size of a file that is copied or decompressed for random access.
 const LARGEST_COPY: u64 = 64 << 30;
 
-/// Copies a stream to a temporary file, for formats that are read at any place.
+/// Copies a stream to a temporary file, for formats that need random access.
 pub(crate) fn temporary_copy(stream: impl Read, name: &str) -> Result<File> {
     let mut copy = temporary()?;
     let count = std::io::copy(&mut stream.take(LARGEST_COPY + 1), &mut copy)

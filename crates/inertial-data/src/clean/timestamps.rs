@@ -1,33 +1,33 @@
 //! Statistics of time stamps: sampling step, gaps, rounding.
 
-/// Stamps within this share of a step of the uniform grid count as uniform.
+/// Maximum deviation from the uniform grid, as a share of a step, for stamps that count as uniform.
 const UNIFORM: f64 = 0.01;
-/// A step longer than this many typical steps is a gap.
+/// Number of typical steps beyond which a step is a gap.
 pub(crate) const GAP: f64 = 4.0;
-/// Rows whose steps give the typical one.
+/// Number of rows that define the typical step.
 pub(crate) const TYPICAL: usize = 1 << 16;
 /// Units (s) to which loggers round stamps.
 const ROUNDED: [f64; 4] = [1e-2, 1e-3, 1e-4, 1e-5];
 
-/// The stamps of a log, in order.
+/// Statistics of the ordered stamps of a log.
 pub(crate) struct Stamps {
     pub count: usize,
     pub start: f64,
     pub end: f64,
     /// Median of the first steps.
     pub typical: f64,
-    /// The longest step, and the line of its end.
+    /// Longest step, and the line of its end.
     pub longest: (f64, usize),
-    /// Time in gaps, and how many there are.
+    /// Total time in gaps, and number of gaps.
     pub lost: f64,
     gaps: usize,
     /// Sum of squared steps.
     squares: f64,
-    /// Steps of uniform grids from the first stamp that all stamps fit.
+    /// Interval of the steps of uniform grids that fit all stamps, starting at the first.
     fits: (f64, f64),
-    /// The same for stamps rounded to a unit, as long as all of them were.
+    /// Intervals of these steps for stamps rounded to a unit; `None` if a stamp is not rounded to it.
     rounded: [Option<(f64, f64)>; 4],
-    /// The first steps.
+    /// First steps.
     steps: Vec<f64>,
 }
 
@@ -49,7 +49,7 @@ impl Stamps {
         }
     }
 
-    /// The next one, after the last; `typical` is what is known of the typical step.
+    /// Adds the next stamp; `typical` is the current estimate of the typical step.
     pub fn add(&mut self, now: f64, line: usize, typical: f64) {
         let (index, since) = (self.count as f64, now - self.start);
         for (fits, unit) in self.rounded.iter_mut().zip(ROUNDED) {
@@ -58,7 +58,7 @@ impl Stamps {
             if (units - units.round()).abs() > 1e-3 {
                 *fits = None;
             } else if self.count > 0 {
-                // Rounded by half a unit, as the first one was.
+                // The stamp and the first stamp are each rounded by up to half a unit.
                 (*low, *high) =
                     (low.max((since - 1.01 * unit) / index), high.min((since + 1.01 * unit) / index));
             }
@@ -86,12 +86,12 @@ impl Stamps {
         self.count += 1;
     }
 
-    /// After the last one.
+    /// Finishes the statistics after the last stamp.
     pub fn finish(&mut self) {
         self.typical = median(std::mem::take(&mut self.steps));
     }
 
-    /// Samples per second, on average.
+    /// Returns the mean number of samples per second.
     pub fn mean_rate(&self) -> f64 {
         self.count as f64 / (self.end - self.start)
     }
@@ -100,7 +100,7 @@ impl Stamps {
         (self.end - self.start) / (self.count - 1) as f64
     }
 
-    /// Steps of a uniform grid of the mean rate, gaps left out of the mean.
+    /// Returns the number of steps of a uniform grid at the mean rate, which excludes gaps.
     pub fn grid_steps(&self) -> f64 {
         let span = self.end - self.start;
         let steps = (self.count - 1 - self.gaps) as f64;
@@ -111,13 +111,13 @@ impl Stamps {
         }
     }
 
-    /// Returns whether the stamps are uniform as they are.
+    /// Returns whether the stamps are uniform without corrections.
     pub fn is_uniform(&self) -> bool {
         let step = self.mean_step();
         self.fits.0 <= step && step <= self.fits.1
     }
 
-    /// The unit to which the stamps of a uniform clock were rounded, where that is what they look like.
+    /// Returns the unit to which the stamps of a uniform clock were rounded, if any fits.
     pub fn rounding(&self) -> Option<f64> {
         let step = self.mean_step();
         let mut units = ROUNDED.into_iter().zip(&self.rounded);
@@ -125,7 +125,7 @@ impl Stamps {
         units.find(|(unit, rounded)| 2.0 * unit <= step && fits(rounded)).map(|(unit, _)| unit)
     }
 
-    /// Root mean square of the steps' distance from `step`.
+    /// Returns the root mean square of the deviations of the steps from `step`.
     pub fn jitter(&self, step: f64) -> f64 {
         let mean = self.mean_step();
         let steps = (self.count - 1) as f64;
@@ -133,7 +133,7 @@ impl Stamps {
     }
 }
 
-/// The middle one, zero where there is none.
+/// Returns the median, or zero for an empty list.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     let middle = values.len() / 2;
     if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }

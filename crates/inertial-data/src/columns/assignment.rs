@@ -10,7 +10,7 @@ const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
 const BASE_V: [&str; 6] = ["vx", "vy", "vz", "wx", "wy", "wz"];
 const BASE_A: [&str; 6] = ["ax", "ay", "az", "alx", "aly", "alz"];
 const WRENCH: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
-/// The four quantities of a joint, longest name first so that `ddq1` is not read as `d` and `dq1`.
+/// Quantities of a joint, longest name first so that `ddq1` is not read as `d` and `dq1`.
 const QUANTITIES: [&str; 4] = ["ddq", "dq", "tau", "q"];
 
 /// Column numbers of the coordinates of a mechanism.
@@ -18,15 +18,15 @@ const QUANTITIES: [&str; 4] = ["ddq", "dq", "tau", "q"];
 pub struct Columns {
     /// Time.
     pub t: usize,
-    /// Positions, one per position coordinate; none for the pose of a floating base that need not be known.
+    /// Positions, one per position coordinate; `None` for the optional pose of a floating base.
     pub q: Vec<Option<usize>>,
-    /// Velocities, one per velocity coordinate, where measured.
+    /// Velocities, one per velocity coordinate; `None` if not measured.
     pub dq: Vec<Option<usize>>,
     /// Accelerations.
     pub ddq: Vec<Option<usize>>,
-    /// Generalized forces; a floating base's are its wrench.
+    /// Generalized forces; those of a floating base are its wrench.
     pub tau: Vec<Option<usize>>,
-    /// The further columns that were asked for.
+    /// Requested additional columns.
     pub extra: Vec<usize>,
     /// Notes about the assignment.
     pub notes: Vec<String>,
@@ -35,9 +35,9 @@ pub struct Columns {
 /// Naming style of joint columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// `q.elbow`.
+    /// Style `q.elbow`.
     Named,
-    /// `q3`.
+    /// Style `q3`.
     Numbered,
 }
 
@@ -49,9 +49,9 @@ impl Columns {
 
     /// Matches the columns `names` of a log with the coordinates of `mechanism`.
     ///
-    /// Torques are required (unless the options say otherwise) for the joints in `torque_joints`; where that is empty, for
-    /// every joint of the mechanism that is not marked as dependent in a loop, and torque columns of others are used where they
-    /// are there. Joints that `torque_joints` does not name have no torque, whatever columns the log has.
+    /// Torques are required (unless they are optional) for the joints in `torque_joints`. If that list is empty, they are required for
+    /// every joint of the mechanism that is not marked as dependent in a loop, and torque columns of other joints are used if
+    /// present. Joints that are missing in a nonempty `torque_joints` have no torque, even if the log has a column.
     pub fn matching(mechanism: &Mechanism, file: &str, names: &[String], options: &Options) -> Result<Self> {
         let column = |name: &str| names.iter().position(|n| n == name);
         let error = |message: String| Error::columns(Place::file(file), message);
@@ -115,7 +115,7 @@ impl Columns {
         }
         let unused: Vec<&str> =
             (0..all.len()).filter(|k| !used.contains(k)).map(|k| all[k].as_str()).collect();
-        // A number beyond the model's means that all numbers may count other joints than the model has.
+        // A number beyond those of the model means that the numbering may refer to other joints.
         if let Some(beyond) = unused.iter().find(|n| matches!(quantity_of(n), Some((_, Style::Numbered)))) {
             let message = format!("the model has {} joint coordinates", v_names.len() - base_v);
             return Err(Error::columns(Place::file(file).column(*beyond), message));
@@ -126,7 +126,7 @@ impl Columns {
         Ok(Self { t, q, dq, ddq, tau, extra, notes })
     }
 
-    /// The time and the further columns alone, for logs that belong to no mechanism.
+    /// Finds only the time and the additional columns, for logs that belong to no mechanism.
     pub fn named(file: &str, names: &[String], options: &Options) -> Result<Self> {
         let column = |wanted: &str, what: &str| {
             names.iter().position(|n| n == wanted).ok_or_else(|| {
@@ -146,7 +146,7 @@ impl Columns {
     }
 }
 
-/// A joint with several coordinates needs all of its velocities or none: half a twist cannot be completed.
+/// Drops incomplete velocities: a joint with several coordinates needs all of them or none, because a partial twist cannot be completed.
 fn drop_partial(mechanism: &Mechanism, quantity: &str, found: &mut [Option<usize>], notes: &mut Vec<String>) {
     for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
         let range = joint.v_range();
@@ -181,7 +181,7 @@ fn required_torques(
     Ok(required)
 }
 
-/// The quantity and style of a joint's column; none for others.
+/// Returns the quantity and style of a joint's column; `None` for other columns.
 pub(crate) fn quantity_of(name: &str) -> Option<(&'static str, Style)> {
     QUANTITIES.into_iter().find_map(|quantity| {
         let rest = name.strip_prefix(quantity)?;

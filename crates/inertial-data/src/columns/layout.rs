@@ -1,45 +1,45 @@
-//! Layout of a row: which number is which quantity.
+//! Layout of a row: the quantity of each number.
 
 use inertial::mechanism::{JointType, Mechanism};
 
 use crate::columns::assignment::is_angle;
 use crate::{Columns, Place};
 
-/// Columns of a file that are read, and the quantity of each. Places count within a row, time left out.
+/// Columns of a file that are read, and the quantity of each. Places are indices in a row without its time.
 pub(crate) struct Layout {
     /// Name of the source.
     pub file: String,
-    /// Name of the time's column.
+    /// Name of the time column.
     pub time: String,
     /// Columns of the file: time, then the values.
     pub sources: Vec<usize>,
     /// Names of the values.
     pub names: Vec<String>,
-    /// Positions; none where a pose is not known.
+    /// Positions; `None` for an unknown pose.
     pub q: Vec<Option<usize>>,
     pub dq: Vec<Option<usize>>,
     pub ddq: Vec<Option<usize>>,
     pub tau: Vec<Option<usize>>,
     pub extra: Vec<usize>,
-    /// Values of positions that are not known.
+    /// Values of unknown positions.
     pub neutral: Vec<f64>,
     pub joints: Vec<LayoutJoint>,
     /// Names of the positions.
     pub positions: Vec<String>,
-    /// Positions that are angles.
+    /// Whether each position is an angle.
     pub angles: Vec<bool>,
-    /// First positions of quaternions.
+    /// Index of the first position of each quaternion.
     pub quaternions: Vec<usize>,
     /// Number of unknowns of the mechanism: fewer measurements do not determine them.
     pub parameters: usize,
 }
 
-/// A joint with coordinates of its own.
+/// Joint with its own coordinates.
 pub(crate) struct LayoutJoint {
     pub joint_type: JointType,
     pub q: usize,
     pub v: usize,
-    /// Greatest angle and speed of its limits; infinite where there are none.
+    /// Maximum angle and speed of its limits; infinite if there are none.
     pub limit: f64,
     pub fastest: f64,
 }
@@ -55,7 +55,7 @@ impl LayoutJoint {
 }
 
 impl Layout {
-    /// Without a mechanism, only the further columns are there.
+    /// Creates the layout; without a mechanism, it contains only the additional columns.
     pub fn new(mechanism: Option<&Mechanism>, columns: &Columns, file: &str, names: &[String]) -> Self {
         let mut sources = vec![columns.t];
         let mut place = |&column: &usize| {
@@ -104,7 +104,7 @@ impl Layout {
         }
     }
 
-    /// Numbers per row, time left out.
+    /// Returns the number of values per row, without time.
     pub fn width(&self) -> usize {
         self.names.len()
     }
@@ -117,8 +117,8 @@ impl Layout {
         self.dq.len()
     }
 
-    /// The bit by which samples near a value that is not known are marked: one for all samples, or one for those of the force
-    /// that alone depends on it. A number holds 53 bits; forces beyond have none of their own.
+    /// Returns the bit that marks samples near an unknown value: one bit for all samples, or one for the samples of the force that alone
+    /// depends on it. A double holds 53 bits; further forces have no bit of their own.
     pub fn doubt(&self, place: usize) -> u64 {
         let forces = self.tau.iter().flatten().take(52);
         let own = forces.enumerate().find(|(_, force)| **force == place && !self.extra.contains(&place));
@@ -129,23 +129,23 @@ impl Layout {
         Place::file(&self.file)
     }
 
-    /// Values by which a log is recognized, whatever else is read of it: positions, else all.
+    /// Returns the values that identify a log independently of the other columns read: the positions, or all values if there are none.
     pub fn identity(&self) -> impl Iterator<Item = usize> + '_ {
         let all = if self.q.iter().all(Option::is_none) { 0..self.width() } else { 0..0 };
         self.q.iter().flatten().copied().chain(all)
     }
 
-    /// The column of a value.
+    /// Returns the location of a value's column.
     pub fn column(&self, place: usize) -> Place {
         self.place().column(&self.names[place])
     }
 
-    /// The time in a row of the file.
+    /// Returns the location of the time in a row of the file.
     pub fn stamp(&self, line: usize) -> Place {
         self.place().row(line).column(&self.time)
     }
 
-    /// Positions of a row of values.
+    /// Extracts the positions from a row of values.
     pub fn positions(&self, row: &[f64], q: &mut [f64]) {
         for (k, q) in q.iter_mut().enumerate() {
             *q = self.q[k].map_or(self.neutral[k], |place| row[place]);

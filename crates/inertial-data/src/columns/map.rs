@@ -1,4 +1,4 @@
-//! Column maps: logs with other names and other units.
+//! Column maps: logs with other names and units.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::error::nearest_hint;
 use crate::formats::reader::Reader;
 use crate::{Error, Place, Result};
 
-/// Says which column of a log is which of the contract, in which unit.
+/// Map of the columns of a log to the standard names and units.
 ///
 /// ```
 /// use inertial_data::{ColumnMap, CsvReader, Log};
@@ -45,7 +45,7 @@ struct MapText {
     /// Units by quantity: `t`, `q`, `dq`, `ddq`, `tau`, or any other group before the dot.
     #[serde(default)]
     units: BTreeMap<String, String>,
-    /// Names in the log, and in the model.
+    /// Joint names in the log, and in the model.
     #[serde(default)]
     joints: BTreeMap<String, String>,
     #[serde(default)]
@@ -79,7 +79,7 @@ struct FullEntry {
     offset: Option<Numbers>,
 }
 
-/// One number, or one for each column of a pattern.
+/// Number for all columns of a pattern, or one for each.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Numbers {
@@ -95,7 +95,7 @@ impl Numbers {
         }
     }
 
-    /// The number of a column; none where the list is shorter.
+    /// Returns the number of a column; `None` if the list is shorter.
     fn get(&self, k: usize) -> Option<f64> {
         match self {
             Self::One(number) => Some(*number),
@@ -104,7 +104,7 @@ impl Numbers {
     }
 }
 
-/// A column of a log with its name and unit in the contract.
+/// Column of a log with its standard name and unit.
 struct Assigned<'m> {
     target: String,
     column: usize,
@@ -114,7 +114,7 @@ struct Assigned<'m> {
 }
 
 impl ColumnMap {
-    /// Reads a map from TOML; `name` stands in messages.
+    /// Reads a map from TOML; `name` is used in messages.
     pub fn parse(text: &str, name: impl Into<String>) -> Result<Self> {
         let file = name.into();
         let text: MapText = toml::from_str(text).map_err(|e| {
@@ -168,7 +168,7 @@ impl ColumnMap {
         }
     }
 
-    /// Names and patterns of the log's columns that the map uses.
+    /// Returns the names and patterns of the log's columns that the map uses.
     pub(crate) fn sources(&self) -> impl Iterator<Item = &str> {
         self.text.columns.values().flat_map(|entry| match entry {
             Entry::Stamps([seconds, nanoseconds]) => vec![seconds.as_str(), nanoseconds.as_str()],
@@ -176,7 +176,7 @@ impl ColumnMap {
         })
     }
 
-    /// A reader of the same log with the names and units of the contract.
+    /// Returns a reader of the same log with the standard names and units.
     pub fn apply<R: Reader>(&self, reader: R) -> Result<Mapped<R>> {
         let log = Place::file(reader.file());
         let names = reader.names();
@@ -193,7 +193,7 @@ impl ColumnMap {
                     );
                     return Err(Error::columns(log, message));
                 }
-                // A column that had the name before is another one from now on.
+                // A column that already has this name is renamed.
                 if let Some(other) =
                     targets.iter().position(|name| *name == one.target).filter(|&other| other != k)
                 {
@@ -223,7 +223,7 @@ impl ColumnMap {
         Mapped::new(reader, renaming).checked()
     }
 
-    /// Refuses names of joints that the log does not have.
+    /// Rejects names of joints that the log does not contain.
     fn check_joints(&self, names: &[String], log: &Place) -> Result<()> {
         let dotted = names.iter().filter_map(|n| n.split_once('.')).map(|(_, joint)| joint.to_owned());
         let mut joints: Vec<String> = dotted.collect();
@@ -244,7 +244,7 @@ impl ColumnMap {
         }
     }
 
-    /// Columns that an entry of the map stands for.
+    /// Returns the columns assigned by an entry of the map.
     fn assigned<'m>(
         &'m self,
         target: &str,
@@ -302,7 +302,7 @@ impl ColumnMap {
         })
     }
 
-    /// A column's name with the model's name of its joint.
+    /// Returns a column's name with the model's name of its joint.
     fn renamed(&self, name: &str) -> String {
         match name.split_once('.') {
             Some((quantity @ ("q" | "dq" | "ddq" | "tau"), joint)) => {

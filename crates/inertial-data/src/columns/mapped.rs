@@ -1,22 +1,22 @@
-//! A log with other names and units of its columns.
+//! Log with renamed columns and converted units.
 
 use crate::formats::reader::{LogRows, Reader};
 use crate::{Place, Result};
 
-/// A log with the names and units of the contract.
+/// Log with the standard names and units.
 pub struct Mapped<R> {
     reader: R,
     names: Vec<String>,
     /// Factor and offset of every column.
     linear: Vec<(f64, f64)>,
-    /// Columns of seconds and of nanoseconds that are the time together.
+    /// Columns of seconds and nanoseconds that form the time together.
     nanoseconds: Option<[usize; 2]>,
-    /// Time whose unit its first value tells.
+    /// Time column whose unit is inferred from its first value.
     stamps: Option<usize>,
     notes: Vec<String>,
     advice: Option<String>,
     selected: Vec<usize>,
-    /// Whether the nanoseconds are read though they were not selected.
+    /// Whether the nanoseconds are read although they were not selected.
     added: bool,
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct Renaming {
     pub advice: Option<String>,
 }
 
-/// Smallest stamps since 1970 in nanoseconds, microseconds and milliseconds (1973), and their size in seconds. Stamps in seconds
-/// reach them after thousands of years.
+/// Minimum stamps since 1970 in nanoseconds, microseconds and milliseconds (1973), and the size of the unit in seconds. Stamps in
+/// seconds reach these values only after thousands of years.
 const SINCE_1970: [(f64, f64, &str); 3] =
     [(1e17, 1e-9, "nanoseconds"), (1e14, 1e-6, "microseconds"), (1e11, 1e-3, "milliseconds")];
 
@@ -43,7 +43,7 @@ impl<R: Reader> Mapped<R> {
         Self { reader, names, linear, nanoseconds, stamps, notes, advice, selected, added: false }
     }
 
-    /// Tells the unit of time by the first stamp.
+    /// Infers the unit of time from the first stamp.
     fn judge_stamps(&mut self, rows: &LogRows) {
         let Some(column) = self.stamps else { return };
         let Some(slot) = self.selected.iter().position(|&c| c == column) else { return };
@@ -56,7 +56,7 @@ impl<R: Reader> Mapped<R> {
         }
     }
 
-    /// Adds nanoseconds to the seconds, and leaves out their column where it was not asked for.
+    /// Adds nanoseconds to the seconds, and removes their column if it was not selected.
     fn join_stamps(&self, rows: &mut LogRows) {
         let Some([seconds, nanoseconds]) = self.nanoseconds else { return };
         let slot = |column: usize| self.selected.iter().position(|&c| c == column);
@@ -126,7 +126,7 @@ impl<R: Reader> Reader for Mapped<R> {
 }
 
 impl<R: Reader> Mapped<R> {
-    /// Refuses names that stand for two columns.
+    /// Rejects names that are used for two columns.
     pub(crate) fn checked(self) -> Result<Self> {
         crate::log::check_names(&Place::file(self.reader.file()), &self.names)?;
         Ok(self)

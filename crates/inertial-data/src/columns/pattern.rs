@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// A name with one part left open.
+/// Column name with one variable part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
     before: String,
@@ -12,19 +12,19 @@ pub(crate) struct Pattern {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
-    /// `{i}`: numbers from 0 or from 1.
+    /// Placeholder `{i}`: numbers from 0 or from 1.
     Index,
-    /// `{a..b}`: these numbers.
+    /// Placeholder `{a..b}`: these numbers.
     Range(usize, usize),
-    /// `{joint}`: names of joints.
+    /// Placeholder `{joint}`: names of joints.
     Joint,
 }
 
-/// Largest number of columns of a range.
+/// Maximum number of columns of a range.
 const MOST: usize = 100_000;
 
 impl Pattern {
-    /// Reads a pattern; none where the text has no braces, an error where it has others than the three kinds.
+    /// Parses a pattern; `None` if the text has no braces, an error if it has other placeholders than these three.
     pub fn parse(text: &str) -> Result<Option<Self>, String> {
         let Some((before, rest)) = text.split_once('{') else { return Ok(None) };
         let unknown = || format!("{text}: expected one of {{i}}, {{2..7}} and {{joint}} in a pattern");
@@ -45,13 +45,13 @@ impl Pattern {
         Ok(Some(Self { before: before.to_owned(), after: after.to_owned(), open }))
     }
 
-    /// The part of a name that is left open.
+    /// Returns the variable part of a name.
     fn part<'n>(&self, name: &'n str) -> Option<&'n str> {
         let part = name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
         (!part.is_empty()).then_some(part)
     }
 
-    /// Columns that match, by what their name ends with as columns of a quantity: `1`, `2` … or `.JOINT`.
+    /// Returns the matching columns, each with its suffix as a column of a quantity: `1`, `2` … or `.JOINT`.
     pub fn columns(&self, names: &[String]) -> Result<Vec<(String, usize)>, String> {
         let text = || format!("{}{{…}}{}", self.before, self.after);
         match self.open {

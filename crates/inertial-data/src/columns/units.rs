@@ -16,14 +16,14 @@ pub(crate) enum Dimension {
     Force,
     AngularMomentum,
     Momentum,
-    /// A motor's current: a scale makes a torque of it.
+    /// Motor current, which a scale converts to a torque.
     Current,
-    /// A number of the device: a scale makes a quantity of it.
+    /// Raw number of the device, which a scale converts to a quantity.
     Count,
 }
 use Dimension as D;
 
-/// Name, what it measures, and its size in SI units.
+/// Name, dimension, and size in SI units.
 const UNITS: [(&str, Dimension, f64); 47] = [
     ("s", D::Time, 1.0),
     ("ms", D::Time, 1e-3),
@@ -74,7 +74,7 @@ const UNITS: [(&str, Dimension, f64); 47] = [
     ("count", D::Count, 1.0),
 ];
 
-/// Looks up a unit; spaces, dots and stars between its parts do not matter, `µ` is `u` and `²` is `^2`.
+/// Looks up a unit; spaces, dots and stars between its parts are ignored, `µ` is `u` and `²` is `^2`.
 pub(crate) fn unit(name: &str) -> Option<(Dimension, f64)> {
     let plain: String = name
         .chars()
@@ -88,12 +88,12 @@ pub(crate) fn unit(name: &str) -> Option<(Dimension, f64)> {
     UNITS.iter().find(|(known, ..)| *known == plain).map(|&(_, dimension, size)| (dimension, size))
 }
 
-/// The unit of a name in its usual spelling.
+/// Returns the unit of a name in its usual spelling.
 pub(crate) fn spelling(name: &str) -> Option<&'static str> {
     UNITS.iter().find(|(known, ..)| *known == name).map(|&(known, ..)| known)
 }
 
-/// Dimensions that a named column may have; none where the name is not known.
+/// Returns the dimensions that a named column may have; empty if the name is unknown.
 pub(crate) fn dimensions(column: &str) -> &'static [Dimension] {
     let (group, part) =
         column.split_once('.').unwrap_or((column.trim_end_matches(|c: char| c.is_ascii_digit()), ""));
@@ -116,7 +116,7 @@ pub(crate) fn dimensions(column: &str) -> &'static [Dimension] {
     }
 }
 
-/// Names of the units that a column may have.
+/// Returns the names of the units that a column may have.
 pub(crate) fn names(column: &str) -> String {
     let wanted = dimensions(column);
     let known = UNITS.iter().filter(|(_, d, _)| wanted.is_empty() || wanted.contains(d));

@@ -4,10 +4,11 @@ use std::f64::consts::PI;
 
 use crate::{Error, Result, count};
 
-/// Lowest cut-off in rates: below it the filter remembers more samples than logs have, and its coefficients are rounded away.
+/// Lowest cut-off relative to the sampling rate. Below it the filter's memory exceeds the length of logs, and its coefficients suffer
+/// from rounding errors.
 pub const LOWEST_CUTOFF: f64 = 1e-5;
 
-/// One second-order section, `b0 b1 b2 a1 a2` with `a0 = 1`.
+/// Second-order section, `b0 b1 b2 a1 a2` with `a0 = 1`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Section {
     b: [f64; 3],
@@ -15,7 +16,7 @@ struct Section {
 }
 
 impl Section {
-    /// Logarithmic decrement per sample of the slower pole.
+    /// Returns the logarithmic decrement per sample of the slower pole.
     fn decay(&self) -> f64 {
         // z² + a₀ z + a₁: a pair of modulus √a₁, or two real poles.
         let discriminant = self.a[0] * self.a[0] - 4.0 * self.a[1];
@@ -25,8 +26,8 @@ impl Section {
     }
 }
 
-/// Butterworth low-pass, applied forward and backward: no phase, gain `1/(1 + (tan πf/r / tan πf₀/r)^2n)` at the frequency
-/// `f` for the order `n`, the cut-off `f₀` and the rate `r`; so one half (−6 dB) at the cut-off.
+/// Butterworth low-pass, applied forward and backward: zero phase, gain `1/(1 + (tan πf/r / tan πf₀/r)^2n)` at the frequency
+/// `f` for the order `n`, the cut-off `f₀` and the rate `r`. The gain at the cut-off is one half (−6 dB).
 ///
 /// ```
 /// let filter = inertial_data::LowPass::new(4, 5.0, 100.0)?;
@@ -43,7 +44,7 @@ pub struct LowPass {
 }
 
 impl LowPass {
-    /// A filter of the given order for signals of the given rate, by the bilinear transform.
+    /// Creates a filter of the given order for signals of the given rate, by the bilinear transform.
     pub fn new(order: usize, cutoff_hz: f64, rate_hz: f64) -> Result<Self> {
         if !(1..=20).contains(&order) {
             return Err(Error::Option(format!("filter order {order}: expected 1 to 20")));
@@ -79,21 +80,21 @@ impl LowPass {
             let norm = 1.0 / (1.0 + k);
             sections.push(Section { b: [k * norm, k * norm, 0.0], a: [(k - 1.0) * norm, 0.0] });
         }
-        // The slowest pair decays as exp(−2π f₀ sin(π/2n) t): to 1e-3 after this many samples.
+        // The slowest pole pair decays as exp(−2π f₀ sin(π/2n) t): to 1e-3 after this many samples.
         let decay = 2.0 * PI * cutoff_hz * (PI / (2 * order) as f64).sin();
         let settling = count((1e3_f64.ln() / decay * rate_hz).ceil());
-        // The bilinear transform bends that at high cut-offs: what must be sure is taken from the poles themselves.
+        // The bilinear transform distorts this decay at high cut-offs; a strict bound follows from the poles themselves.
         let slowest = sections.iter().map(Section::decay).fold(f64::INFINITY, f64::min);
         let forgetting = count((1e18_f64.ln() / slowest).ceil());
         Ok(Self { sections, settling, forgetting })
     }
 
-    /// Samples after which a disturbance is less than the rounding of a number.
+    /// Returns the number of samples after which a disturbance is below the rounding error.
     pub(crate) fn forgetting(&self) -> usize {
         self.forgetting
     }
 
-    /// States in which every column rests at the value it has in `row`: for each section, two numbers per column.
+    /// Returns the states in which every column is at rest at its value in `row`: two numbers per section and column.
     pub(crate) fn rest(&self, row: &[f64]) -> Vec<f64> {
         let first = |s: &Section| s.b[1] - s.a[0] + s.b[2] - s.a[1];
         let second = |s: &Section| s.b[2] - s.a[1];
@@ -101,7 +102,7 @@ impl LowPass {
         parts.flat_map(|gain| row.iter().map(move |x| gain * x)).collect()
     }
 
-    /// One step of all columns of a row (transposed direct form II).
+    /// Performs one step of all columns of a row (transposed direct form II).
     #[inline]
     pub(crate) fn step(&self, row: &mut [f64], states: &mut [f64]) {
         let width = row.len();
@@ -116,7 +117,7 @@ impl LowPass {
         }
     }
 
-    /// Gain of both passes together at a frequency.
+    /// Returns the gain of both passes together at a frequency.
     pub fn gain(&self, frequency_hz: f64, rate_hz: f64) -> f64 {
         let (sine, cosine) = (2.0 * PI * frequency_hz / rate_hz).sin_cos();
         let (sine2, cosine2) = (2.0 * sine * cosine, cosine * cosine - sine * sine);
@@ -126,12 +127,12 @@ impl LowPass {
         self.sections.iter().map(|s| square(s.b[0], s.b[1], s.b[2]) / square(1.0, s.a[0], s.a[1])).product()
     }
 
-    /// Samples until a disturbance has decayed to a thousandth.
+    /// Returns the number of samples until a disturbance has decayed to a thousandth.
     pub fn settling(&self) -> usize {
         self.settling
     }
 
-    /// Filters in place, forward and backward. The signal is continued at both ends by its point reflection, and each pass
+    /// Filters in place, forward and backward. The signal is extended at both ends by point reflection, and each pass
     /// starts in the steady state of its first value.
     pub fn apply(&self, x: &mut [f64]) {
         let n = x.len();

@@ -14,26 +14,25 @@ use crate::filter::spectrum::{Band, Origin, Spectrum};
 use crate::filter::zero_phase::Kernel;
 use crate::{Cutoff, Error, Filter, LowPass, Options, Result, SavitzkyGolay};
 
-/// The least cut-off, in bandwidths, where noise wants less than was asked for: the motion itself is still intact (gain
-/// 0.996).
+/// Minimum cut-off, in bandwidths, if noise requires less than the requested one: the motion itself is still intact (gain 0.996).
 const LEAST_BANDWIDTHS: f64 = 2.0;
-/// Share of a joint's acceleration that noise may have before fewer bandwidths are kept: errors of the regressor
-/// bias estimates by the square of it.
+/// Maximum share of noise in a joint's acceleration before the number of bandwidths is reduced: errors of the regressor bias estimates
+/// by the square of this share.
 const NOISE: f64 = 0.1;
-/// Links and gears bend above this frequency (Hz), and no model of rigid bodies holds: more is kept only where the motion itself
-/// needs it, within [`RIGID_BANDWIDTHS`].
+/// Frequency (Hz) above which links and gears deform and rigid-body models are invalid; a higher cut-off is used only if the motion
+/// requires it, within [`RIGID_BANDWIDTHS`].
 const RIGID_HZ: f64 = 100.0;
 const RIGID_BANDWIDTHS: f64 = 5.0;
-/// The highest cut-off, in rates: beyond it the filter has nothing left to remove.
+/// Maximum cut-off, relative to the rate: beyond it the filter has no effect.
 const HIGHEST: f64 = 0.4;
-/// Periods of the cut-off after which a disturbance at one sample is forgotten (it decays as exp(−2.4 f₀ t)).
+/// Number of cut-off periods after which a disturbance at one sample is negligible (it decays as exp(−2.4 f₀ t)).
 pub(crate) const SMEAR: f64 = 2.0;
-/// Fewest samples that a chosen decimation leaves.
+/// Minimum number of samples after an automatic decimation.
 const FEWEST: usize = 10;
-/// Joints with less than this share of the energy of the fastest of their kind are ignored.
+/// Share of the energy of the fastest joint of the same kind below which a joint is ignored.
 const IDLE: f64 = 1e-4;
 
-/// A cut-off, and why.
+/// Cut-off with the notes that explain it.
 pub(crate) struct Choice {
     pub hz: f64,
     pub notes: Vec<String>,
@@ -46,18 +45,18 @@ struct Vote<'n> {
     hz: f64,
     /// Cut-off without regard to noise.
     wanted: f64,
-    /// Share of noise in the acceleration then.
+    /// Share of noise in the acceleration at the chosen cut-off.
     noise: f64,
 }
 
 impl<'n> Vote<'n> {
-    /// `derivatives` tells how often a column was differentiated to get the acceleration.
+    /// Computes the cut-off of one signal. `derivatives` is the number of differentiations from the column to the acceleration.
     fn new(name: &'n str, band: Band, bandwidths: f64, derivatives: i32, rate: f64) -> Self {
         let least = LEAST_BANDWIDTHS.min(bandwidths) * band.bandwidth_hz;
         let rigid = RIGID_HZ.max(RIGID_BANDWIDTHS * band.bandwidth_hz);
         let wanted = (bandwidths * band.bandwidth_hz).min(rigid);
-        // White noise of a column has ∫ (2πf)²ᵏ noise df in its k-th derivative. That of a velocity which was measured is given as
-        // if it were a derivative over one step.
+        // White noise of a column has ∫ (2πf)²ᵏ noise df in its k-th derivative. The noise of a measured velocity is given as if it were a
+        // derivative over one step.
         let power = 2 * derivatives + 1;
         let white = if derivatives == 1 { band.noise * rate * rate } else { band.noise };
         let noise = (2.0 * PI).powi(power - 1) * white / f64::from(power);
@@ -67,7 +66,7 @@ impl<'n> Vote<'n> {
         Self { name, band, hz, wanted, noise: (noise * hz.powi(power) / band.acceleration).sqrt() }
     }
 
-    /// The choice, for a log of this rate.
+    /// Returns the choice for a log of this rate.
     fn choice(&self, rate: f64) -> Choice {
         let (bandwidth, name) = (self.band.bandwidth_hz, self.name);
         let within = format!("the motion's bandwidth of {bandwidth:.3} Hz, set by {name}");
@@ -94,7 +93,7 @@ impl<'n> Vote<'n> {
     }
 }
 
-/// The automatic cut-off: the highest that a joint, or a value of `moving`, wants for its motion; none where nothing moves.
+/// Chooses the automatic cut-off: the highest one required by a joint, or by a value of `moving`; `None` if nothing moves.
 pub(crate) fn choose(
     layout: &Layout,
     survey: &Survey,
@@ -152,7 +151,7 @@ pub(crate) fn choose(
     Ok(highest.map(|vote| vote.choice(rate)))
 }
 
-/// The filter and its cut-off.
+/// Returns the filter and its cut-off.
 pub(crate) fn kernel(
     options: &Options,
     rate: f64,
@@ -197,8 +196,8 @@ pub(crate) fn kernel(
     Ok((Some(kernel), Some(cutoff)))
 }
 
-/// Refuses options that leave nothing of a log of `samples`: a filter whose transients at both ends, of `smear` samples each, are the
-/// whole log, or too few samples after decimation.
+/// Rejects options that leave no usable samples of a log of `samples`: a filter whose transients at both ends, of `smear` samples each,
+/// cover the whole log, or too few samples after decimation.
 pub(crate) fn check_length(
     options: &Options,
     samples: usize,

@@ -1,38 +1,38 @@
-//! Differentiation of a stream of rows: velocities and accelerations that were not measured.
+//! Differentiation of a stream of rows, for velocities and accelerations that were not measured.
 
 use crate::Result;
 use crate::columns::layout::Layout;
 
-/// Samples on either side that a derivative looks at.
+/// Number of samples on either side in the stencil of a derivative.
 const REACH: usize = 2;
 
-/// One sample with all derivatives.
+/// Sample with all derivatives.
 pub(crate) struct MotionState<'s> {
-    /// Number.
+    /// Index of the sample.
     pub index: usize,
     pub q: &'s [f64],
     pub v: &'s [f64],
     pub a: &'s [f64],
-    /// Velocities from positions, also where they were measured, and accelerations from velocities.
+    /// Velocities from positions (also if they were measured), and accelerations from velocities.
     pub derived: &'s [f64],
     pub derived_a: &'s [f64],
-    /// The row and the row before filtering.
+    /// Row after and before filtering.
     pub row: &'s [f64],
     pub raw: &'s [f64],
 }
 
-/// Completes states, by differences over two and four steps that are combined to fourth order.
+/// Differentiator that completes states, by differences over two and four steps combined to fourth order.
 pub(crate) struct Derive<'l> {
     layout: &'l Layout,
     step: f64,
     count: usize,
-    /// States of every n-th sample are wanted.
+    /// Interval between the requested states, in samples.
     every: usize,
-    /// Whether accelerations are wanted.
+    /// Whether accelerations are computed.
     accelerations: bool,
     /// Position and velocity coordinates of joints with one of each.
     single: Vec<(usize, usize)>,
-    /// Numbers that wait: rows, rows before filtering, positions, velocities derived, velocities.
+    /// Waiting data: rows, rows before filtering, positions, derived velocities, velocities.
     rows: Queue,
     raw: Queue,
     q: Queue,
@@ -43,7 +43,7 @@ pub(crate) struct Derive<'l> {
     next: usize,
 }
 
-/// Consecutive rows, of which the oldest are dropped now and then.
+/// Consecutive rows; the oldest are dropped from time to time.
 struct Queue {
     width: usize,
     first: usize,
@@ -55,7 +55,7 @@ impl Queue {
         Self { width, first: 0, data: Vec::new() }
     }
 
-    /// Number of the row after the last; `count` rows of nothing are counted apart.
+    /// Returns the index after the last row; rows of zero width must be counted separately.
     fn end(&self) -> usize {
         self.first + self.data.len() / self.width.max(1)
     }
@@ -73,7 +73,7 @@ impl Queue {
 }
 
 impl<'l> Derive<'l> {
-    /// Creates the differentiator for `count` samples, `step` seconds apart; returns states of every n-th.
+    /// Creates the differentiator for `count` samples, `step` seconds apart; it emits every n-th state.
     pub fn new(layout: &'l Layout, step: f64, count: usize, every: usize) -> Self {
         let nv = layout.nv();
         Self {
@@ -94,12 +94,12 @@ impl<'l> Derive<'l> {
         }
     }
 
-    /// Creates the differentiator of positions alone: accelerations stay zero.
+    /// Creates the differentiator of positions only: accelerations stay zero.
     pub fn velocities(layout: &'l Layout, step: f64, count: usize) -> Self {
         Self { accelerations: false, ..Self::new(layout, step, count, 1) }
     }
 
-    /// Takes more rows, filtered and raw, and hands on the states that are complete; all of them once all rows are there.
+    /// Adds rows, filtered and raw, and emits the states that are complete; all of them after the last row.
     pub fn push(
         &mut self,
         rows: &[f64],
@@ -113,7 +113,7 @@ impl<'l> Derive<'l> {
         let end = self.rows.end();
         let start = self.q.data.len();
         self.q.data.resize(start + (end - from) * nq, 0.0);
-        // What no stencil of a wanted state reaches stays zero: a velocity looks as far as an acceleration does beyond it.
+        // Values outside the stencils of requested states stay zero; velocities are also needed in the stencil of an acceleration.
         let every = self.every;
         let wanted = |i: usize, reach: usize| (i + reach) % every <= 2 * reach;
         for i in (from..end).filter(|&i| wanted(i, 2 * REACH)) {
@@ -122,7 +122,7 @@ impl<'l> Derive<'l> {
             self.layout.positions(self.rows.row(i), q);
             normalize(&self.layout.quaternions, q);
         }
-        // What is known up to here, as far as a stencil reaches back from it.
+        // Number of known values, reduced by the reach of a stencil.
         let known = |end: usize| if end == self.count { end } else { end.saturating_sub(REACH) };
         let velocities = known(end);
         let from = if nv == 0 { velocities } else { self.v.end() };
@@ -167,12 +167,12 @@ impl<'l> Derive<'l> {
         Ok(())
     }
 
-    /// Samples around `i` for the near difference, and whether the far one is there.
+    /// Returns the samples around `i` for the near difference, and whether the far one is available.
     fn stencil(&self, i: usize) -> (usize, usize, bool) {
         (i.saturating_sub(1), (i + 1).min(self.count - 1), i >= REACH && i + REACH < self.count)
     }
 
-    /// For joints with one coordinate this is the usual five-point stencil; for others the differences are twists.
+    /// Computes a velocity: the usual five-point stencil for joints with one coordinate; for others the differences are twists.
     fn velocity(&mut self, i: usize, start: usize) {
         let (before, after, inner) = self.stencil(i);
         let out = &mut self.derived.data[start..];
@@ -219,7 +219,7 @@ impl<'l> Derive<'l> {
     }
 }
 
-/// Makes filtered quaternions unit again.
+/// Normalizes filtered quaternions.
 fn normalize(quaternions: &[usize], q: &mut [f64]) {
     for &first in quaternions {
         let part = &mut q[first..first + 4];

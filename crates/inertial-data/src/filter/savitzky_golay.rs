@@ -1,13 +1,13 @@
-//! Savitzky–Golay smoothing: the value of the polynomial that fits a window best, at its middle.
+//! Savitzky–Golay smoothing: the value of the best-fitting polynomial in the middle of a window.
 
 use std::f64::consts::PI;
 
 use crate::{Error, Result};
 
-/// Most samples of a window: the work on a log is its length times that of the window.
+/// Maximum number of samples of a window: the work on a log is its length times that of the window.
 pub const MOST_WINDOW: usize = 20_001;
 
-/// A symmetric window of weights; a polynomial up to its order passes unchanged.
+/// Symmetric window of weights; polynomials up to its order pass unchanged.
 ///
 /// ```
 /// // The classic window of five points for parabolas.
@@ -22,7 +22,7 @@ pub struct SavitzkyGolay {
 }
 
 impl SavitzkyGolay {
-    /// A window of an odd number of samples, for polynomials of `order`.
+    /// Creates a window of an odd number of samples, for polynomials of `order`.
     pub fn new(window: usize, order: usize) -> Result<Self> {
         if window.is_multiple_of(2) || window <= order || order > 8 {
             let message = format!(
@@ -37,8 +37,9 @@ impl SavitzkyGolay {
             return Err(Error::Option(message));
         }
         let half = (window / 2) as f64;
-        // Polynomials orthonormal on the window, by Stieltjes' recurrence (the odd ones vanish in the middle but are needed
-        // on the way): the weights are the sum of their products with their values in the middle.
+        // Polynomials orthonormal on the window, by Stieltjes' recurrence. The weights are the sum of their products with their
+        // values in the
+        // middle; the odd polynomials vanish there but are needed by the recurrence.
         let at = |i: usize| if half > 0.0 { (i as f64 - half) / half } else { 0.0 };
         let mut weights = vec![0.0; window];
         let mut before = vec![0.0; window];
@@ -60,9 +61,9 @@ impl SavitzkyGolay {
         Ok(Self { weights })
     }
 
-    /// The shortest window of `order` whose gain is one half at most `cutoff_hz`.
+    /// Creates the shortest window of `order` whose gain is one half at most `cutoff_hz`.
     pub fn with_cutoff(order: usize, cutoff_hz: f64, rate_hz: f64) -> Result<Self> {
-        // The gain depends on the product of frequency and length but for short windows: bisection over odd lengths.
+        // Except for short windows, the gain depends on the product of frequency and length: bisection over odd lengths.
         let most = MOST_WINDOW / 2;
         let (mut low, mut high) = (order / 2, 1);
         while Self::new(2 * high.max(low + 1) + 1, order)?.cutoff_hz(rate_hz) > cutoff_hz {
@@ -88,26 +89,26 @@ impl SavitzkyGolay {
         Self::new(2 * high + 1, order)
     }
 
-    /// The weights.
+    /// Returns the weights.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// Samples on either side of the middle.
+    /// Returns the number of samples on either side of the middle.
     pub fn half(&self) -> usize {
         self.weights.len() / 2
     }
 
-    /// Gain at a frequency.
+    /// Returns the gain at a frequency.
     pub fn gain(&self, frequency_hz: f64, rate_hz: f64) -> f64 {
         let turn = 2.0 * PI * frequency_hz / rate_hz;
         let half = self.half() as f64;
         self.weights.iter().enumerate().map(|(i, w)| w * (turn * (i as f64 - half)).cos()).sum()
     }
 
-    /// The lowest frequency with a gain of one half.
+    /// Returns the lowest frequency with a gain of one half.
     pub fn cutoff_hz(&self, rate_hz: f64) -> f64 {
-        // The first lobe is as wide as a few periods per window.
+        // The width of the first lobe is a few periods per window.
         let step = rate_hz / self.weights.len() as f64 / 16.0;
         let mut high = step;
         while high < 0.5 * rate_hz && self.gain(high, rate_hz) > 0.5 {
@@ -128,13 +129,13 @@ impl SavitzkyGolay {
         high
     }
 
-    /// Appends the smoothed middle row of `2 pad + 1` rows; a signal shorter than the window has only its `pad`.
+    /// Appends the smoothed middle row of `2 pad + 1` rows; `pad` is smaller than half the window if the signal is shorter.
     pub(crate) fn middle(&self, rows: &[f64], width: usize, pad: usize, out: &mut Vec<f64>) {
         let start = out.len();
         out.resize(start + width, 0.0);
         let skipped = self.half() - pad;
         let inner = &self.weights[skipped..self.weights.len() - skipped];
-        // What the ends would have had goes to the middle, so that constants pass.
+        // The weights beyond the ends are added to the middle, so that constants pass unchanged.
         let beyond: f64 = 1.0 - inner.iter().sum::<f64>();
         for (k, (row, weight)) in rows.chunks_exact(width).zip(inner).enumerate() {
             let weight = if k == pad { weight + beyond } else { *weight };

@@ -9,33 +9,33 @@ use realfft::{RealFftPlanner, RealToComplex};
 
 use crate::clean::first_pass::Stairs;
 
-/// Bins weaker than this share of the strongest are no motion that matters.
+/// Share of the strongest bin below which bins do not count as motion.
 const WEAK: f64 = 1e-4;
-/// Powers that stand out of noise, in its mean: one bin of white noise is that strong with a probability of 2e-9, so none of
-/// a spectrum's 32 768 bins is.
+/// Ratio to the mean noise power from which a bin is significant: a bin of white noise exceeds it with a probability of 2e-9, so none of
+/// a spectrum's 32 768 bins does.
 const CLEAR: f64 = 20.0;
 /// Share of a motion's energy within its bandwidth.
 const ENERGY: f64 = 0.999;
-/// Part of the band that holds noise alone, relative to half the rate. Derivatives and interpolation are weak above.
+/// Part of the band that contains only noise, relative to half the rate. Derivatives and interpolation are weak above.
 const QUIET: [f64; 2] = [0.5, 0.9];
-/// Powers of the errors of stairs, in those of white noise: the errors of a periodic motion fall into lines.
+/// Ratio of the power of quantization errors to that of white noise: the errors of a periodic motion are concentrated in spectral lines.
 const LINES: f64 = 10.0;
 /// Highest frequency of a motion, relative to half the rate at which its values change.
 const UPDATES: f64 = 0.8;
 
-/// Where a velocity comes from.
+/// Origin of a velocity.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Origin {
-    /// A sensor.
+    /// Measured by a sensor.
     Measured,
-    /// Positions, with their stairs.
+    /// Derived from positions, with their staircase if any.
     Derived(Option<Stairs>),
 }
 
-/// The frequency below which 99.9 % of the energy of every signal lies. Bins below −40 dB of the signal's peak are left out,
-/// and those that do not stand out of its noise, which is taken from the upper half of the band as white.
+/// Computes the frequency below which 99.9 % of the energy of every signal lies. Bins below −40 dB of the signal's peak are excluded,
+/// and bins that do not exceed its noise, which is estimated from the upper half of the band and assumed white.
 ///
-/// Signals that stand still or hold only noise are ignored; zero where all do.
+/// Signals that are constant or contain only noise are ignored; the result is zero if all are.
 ///
 /// ```
 /// let wave: Vec<f64> = (0..2000).map(|k| (2.0 * 3.14159 * 3.0 * k as f64 / 200.0).sin()).collect();
@@ -51,26 +51,26 @@ pub fn motion_bandwidth<'a>(signals: impl IntoIterator<Item = &'a [f64]>, rate_h
     signals.into_iter().map(of).fold(0.0, f64::max)
 }
 
-/// The part of a velocity's spectrum that is motion.
+/// Part of a velocity's spectrum that is motion.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Band {
-    /// Below which 99.9 % of its energy lies.
+    /// Frequency below which 99.9 % of the energy lies.
     pub bandwidth_hz: f64,
     /// Energy of the velocity, and of the acceleration.
     pub energy: f64,
     pub acceleration: f64,
-    /// Energy that noise of the position has per Hz.
+    /// Energy of the position noise per Hz.
     pub noise: f64,
 }
 
-/// Samples transformed at once: a longer signal is cut into equal parts no longer than this, whose powers are averaged.
+/// Maximum number of samples transformed at once: a longer signal is divided into equal parts, whose power spectra are averaged.
 const PART: usize = 1 << 16;
 
-/// Powers of several signals, sample by sample, in memory that does not depend on their length.
+/// Power spectra of several signals, updated sample by sample, in memory independent of their length.
 pub(crate) struct Spectrum {
     count: usize,
     parts: usize,
-    /// Samples seen, and those of the parts that are complete.
+    /// Number of samples seen, and number of complete parts.
     seen: usize,
     complete: usize,
     signals: Vec<Signal>,
@@ -100,7 +100,7 @@ impl Spectrum {
         Self { count, parts, seen: 0, complete: 0, signals, transform, window: Vec::new() }
     }
 
-    /// The next sample of every signal.
+    /// Adds the next sample of every signal.
     pub fn push(&mut self, sample: &[f64]) {
         self.signals.iter_mut().zip(sample).for_each(|(signal, x)| signal.samples.push(*x));
         self.seen += 1;
@@ -118,15 +118,16 @@ impl Spectrum {
         }
     }
 
-    /// Returns the band of motion of each signal; none where it stands still or holds only noise. The noise of signals that are derivatives of
-    /// positions (see [`Derive`](crate::filter::differentiate::Derive)) rises with the frequency as their gain does, and is at least that of their stairs.
+    /// Returns the band of motion of each signal; `None` if the signal is constant or contains only noise. The noise of signals that are
+    /// derivatives of positions (see [`Derive`](crate::filter::differentiate::Derive)) increases with the frequency like their gain, and is
+    /// at least that of their quantization.
     pub fn bands(&self, rate_hz: f64, origin: impl Fn(usize) -> Origin) -> Vec<Option<Band>> {
         // The squares of a Hann window sum up to 3/8 of its length.
         let white = 0.375 * self.seen as f64 * rate_hz.powi(2);
         let of = |(k, signal): (usize, &Signal)| match origin(k) {
             Origin::Measured => band(&signal.power, self.complete, rate_hz, None, |_| 1.0),
             Origin::Derived(stairs) => {
-                // Errors are spread evenly over the height of a stair.
+                // Quantization errors are uniformly distributed over the step height.
                 let limits = stairs.map(|s| Limits {
                     noise: LINES * white * s.height_squared / 12.0,
                     band: UPDATES * s.changing,
@@ -139,13 +140,13 @@ impl Spectrum {
 }
 
 impl Signal {
-    /// Adds the powers of the samples, and forgets them.
+    /// Adds the power spectrum of the samples, and clears them.
     fn transform(&mut self, transform: &dyn RealToComplex<f64>, window: &[f64]) {
         let mean = self.samples.iter().sum::<f64>() / self.samples.len() as f64;
-        // Leakage must not look like bandwidth.
+        // Mean removal and window avoid leakage, which would increase the bandwidth.
         self.samples.iter_mut().zip(window).for_each(|(x, weight)| *x = (*x - mean) * weight);
         self.samples.resize(transform.len(), 0.0);
-        // Both vectors have the lengths of the transform, which it asks for and nothing else.
+        // Both vectors have the lengths of the transform, which is its only requirement.
         if transform.process(&mut self.samples, &mut self.amplitudes).is_ok() {
             let powers = self.amplitudes.iter().map(Complex::norm_sqr);
             self.power.iter_mut().zip(powers).for_each(|(sum, power)| *sum += power);
@@ -154,16 +155,16 @@ impl Signal {
     }
 }
 
-/// What stairs leave of a spectrum.
+/// Limits of a spectrum due to a staircase.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// Least power of the noise.
+    /// Minimum power of the noise.
     noise: f64,
-    /// Part of the band, from zero to half the rate, that can hold motion.
+    /// Part of the band, from zero to half the rate, that can contain motion.
     band: f64,
 }
 
-/// The motion in the powers of a velocity, `gain` being that of the derivative at an angle per sample, times the step.
+/// Finds the motion in the power spectrum of a velocity. `gain` is the gain of the derivative at an angle per sample, times the step.
 fn band(
     power: &[f64],
     parts: usize,
@@ -179,7 +180,7 @@ fn band(
     let mut quiet: Vec<f64> = (low.max(1)..high).map(|k| power[k] / shape(k)).collect();
     let middle = quiet.len() / 2;
     let median = if quiet.is_empty() { 0.0 } else { *quiet.select_nth_unstable_by(middle, f64::total_cmp).1 };
-    // The median of the mean of n exponential numbers (Wilson and Hilferty).
+    // Median of the mean of n exponentially distributed numbers (Wilson and Hilferty).
     let noise = (median / (1.0 - 1.0 / (9.0 * parts.max(1) as f64)).powi(3)).max(least);
     let last = ((band * half as f64) as usize).min(half);
     let weak = WEAK * power[..=last].iter().copied().fold(0.0, f64::max);
@@ -204,7 +205,7 @@ fn band(
     })
 }
 
-/// Gain of the differences of fourth order, times the step, at an angle per sample.
+/// Returns the gain of the fourth-order differences, times the step, at an angle per sample.
 fn derivative_gain(angle: f64) -> f64 {
     (8.0 * angle.sin() - (2.0 * angle).sin()) / 6.0
 }
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn repeated_values_are_no_motion() {
-        // Measured at 50 Hz, logged at 250 Hz: the images lie at multiples of 50 Hz.
+        // Measured at 50 Hz, logged at 250 Hz: the aliases lie at multiples of 50 Hz.
         let rate = 250.0;
         let position = |k: usize| (2.0 * PI * (k / 5) as f64 / 50.0).sin();
         let mut spectrum = Spectrum::new(1, 10_000);

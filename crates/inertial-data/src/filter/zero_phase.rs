@@ -1,17 +1,16 @@
 //! Zero-phase smoothing, block by block.
 //!
-//! The result is that of smoothing the whole signal at once, to rounding. A window (Savitzky–Golay) needs half a window on
-//! either side. The forward pass of the Butterworth filter carries its state from block to block and is exact. The backward
-//! pass of a block starts a stretch later than the block ends, in a state that is not the right one; the difference decays
-//! by the filter's slowest pole, and the stretch is so long ([`LowPass::forgetting`]) that less than the rounding of a
-//! number is left of it.
+//! The result equals that of smoothing the whole signal at once, up to rounding errors. A window (Savitzky–Golay) needs half a window
+//! on either side. The forward pass of the Butterworth filter carries its state from block to block and is exact. The backward
+//! pass of a block starts some samples after the end of the block, in an approximate state. The difference decays with the filter's
+//! slowest pole, and the number of samples ([`LowPass::forgetting`]) is so large that the rest is below the rounding error.
 
 use crate::{LowPass, Result, SavitzkyGolay};
 
-/// Rows smoothed at once.
+/// Number of rows smoothed at once.
 const BLOCK: usize = 1 << 13;
 
-/// A filter.
+/// Smoothing filter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kernel {
     Butterworth(LowPass),
@@ -19,7 +18,7 @@ pub(crate) enum Kernel {
 }
 
 impl Kernel {
-    /// Rows by which a signal is continued at both ends, by its point reflection.
+    /// Returns the number of rows by which a signal is extended at both ends, by point reflection.
     fn pad(&self) -> usize {
         match self {
             Self::Butterworth(filter) => filter.settling(),
@@ -27,7 +26,7 @@ impl Kernel {
         }
     }
 
-    /// Gain at a frequency.
+    /// Returns the gain at a frequency.
     pub fn gain(&self, frequency_hz: f64, rate_hz: f64) -> f64 {
         match self {
             Self::Butterworth(filter) => filter.gain(frequency_hz, rate_hz),
@@ -35,7 +34,7 @@ impl Kernel {
         }
     }
 
-    /// Rows after a block that it depends on; at least as many as the continuation at the end mirrors.
+    /// Returns the number of rows after a block on which it depends; at least as many as the extension at the end reflects.
     fn reach(&self) -> usize {
         match self {
             Self::Butterworth(filter) => filter.forgetting().max(filter.settling() + 1),
@@ -44,7 +43,7 @@ impl Kernel {
     }
 }
 
-/// Smooths rows of numbers, each column alike.
+/// Smoother of rows of numbers; all columns use the same filter.
 pub(crate) struct Smoother {
     kernel: Option<Kernel>,
     width: usize,
@@ -52,9 +51,9 @@ pub(crate) struct Smoother {
     block: usize,
     /// Rows that wait for their smoothed values.
     raw: Vec<f64>,
-    /// The signal with its continuations from the first row that is not done: after the forward pass, or as it came.
+    /// Extended signal from the first unfinished row, after the forward pass if there is one.
     ahead: Vec<f64>,
-    /// Rows at its start that are done but still needed, and that belong to the continuation.
+    /// Number of rows at its start that are finished but still needed, and number of rows that belong to the extension.
     behind: usize,
     skip: usize,
     /// States of the forward pass.
@@ -62,14 +61,14 @@ pub(crate) struct Smoother {
     smoothed: Vec<f64>,
 }
 
-/// Takes rows smoothed and as they came.
+/// Consumer of smoothed rows and of the corresponding raw rows.
 pub(crate) type Sink<'s> = &'s mut dyn FnMut(&[f64], &[f64]) -> Result<()>;
 
 impl Smoother {
     /// Creates the smoother for a signal of `count` rows.
     pub fn new(kernel: Option<Kernel>, width: usize, count: usize) -> Self {
         let pad = kernel.as_ref().map_or(0, Kernel::pad).min(count.saturating_sub(1));
-        // A block as long as what follows it costs at most one pass more.
+        // A block as long as the rows needed after it costs at most one additional pass.
         let block = kernel.as_ref().map_or(0, Kernel::reach).max(BLOCK);
         Self {
             kernel,
@@ -91,7 +90,7 @@ impl Smoother {
         self
     }
 
-    /// Takes more rows.
+    /// Adds rows.
     pub fn push(&mut self, rows: &[f64], sink: Sink<'_>) -> Result<()> {
         let Some(kernel) = self.kernel.take() else { return sink(rows, rows) };
         self.raw.extend_from_slice(rows);
@@ -111,7 +110,7 @@ impl Smoother {
         Ok(())
     }
 
-    /// After the last row.
+    /// Finishes after the last row.
     pub fn finish(&mut self, sink: Sink<'_>) -> Result<()> {
         let Some(kernel) = self.kernel.take() else { return Ok(()) };
         let last = (self.raw.len() / self.width).saturating_sub(1);
@@ -124,7 +123,7 @@ impl Smoother {
         Ok(())
     }
 
-    /// The point reflections of some waiting rows at another.
+    /// Returns the point reflections of some waiting rows at another.
     fn reflected(&self, at: usize, rows: impl DoubleEndedIterator<Item = usize> + Clone) -> Vec<f64> {
         let row = |i: usize| &self.raw[i * self.width..(i + 1) * self.width];
         let order: Vec<usize> = if at == 0 { rows.rev().collect() } else { rows.collect() };
@@ -148,7 +147,7 @@ impl Smoother {
         }
     }
 
-    /// Hands on the next `count` rows.
+    /// Emits the next `count` rows.
     fn emit(&mut self, kernel: &Kernel, count: usize, sink: Sink<'_>) -> Result<()> {
         let width = self.width;
         self.smoothed.clear();
@@ -166,7 +165,7 @@ impl Smoother {
                 self.ahead.drain(..count * width);
             }
             Kernel::SavitzkyGolay(window) => {
-                // The first row with a full window before it is the signal's first: the continuation is as long.
+                // The extension is as long as half a window, so the first row with a full window before it is the signal's first.
                 for i in self.behind.max(self.pad)..self.behind + count {
                     let around = &self.ahead[(i - self.pad) * width..(i + self.pad + 1) * width];
                     window.middle(around, width, self.pad, &mut self.smoothed);
@@ -188,7 +187,7 @@ impl Smoother {
 mod tests {
     use super::*;
 
-    /// Two columns of noise on a ramp.
+    /// Creates two columns of noise on a ramp.
     fn signal(count: usize) -> Vec<f64> {
         (0..count as u64)
             .flat_map(|k| {
@@ -223,7 +222,7 @@ mod tests {
                 let blocks = smoothed(&Kernel::Butterworth(filter.clone()), &signal, block, fed);
                 assert_eq!(blocks.len(), signal.len());
                 for (i, x) in blocks.iter().enumerate() {
-                    // Rounding of numbers up to 2e5, summed over the filter's memory of some hundred samples.
+                    // Rounding errors of numbers up to 2e5, summed over the filter's memory of some hundred samples.
                     assert!((x - columns[i % 2][i / 2]).abs() < 1e-8, "{count} {block} {i}");
                 }
                 let kernel = Kernel::SavitzkyGolay(window.clone());

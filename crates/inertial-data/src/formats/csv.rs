@@ -1,5 +1,5 @@
-//! Text tables (CSV and the like), plain or compressed. The text is read in chunks and parsed by all threads: memory stays constant however long
-//! the log is.
+//! Text tables (CSV and similar), plain or compressed. The text is read in chunks and parsed by all threads: memory does not depend on
+//! the length of the log.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -14,23 +14,23 @@ use crate::formats::text::dialect;
 use crate::log::check_names;
 use crate::{Error, Log, Place, Result, plain_io};
 
-/// The first bytes of every gzip stream.
+/// First bytes of every gzip stream.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Some editors start a text in UTF-8 with this.
+/// Byte order mark, with which some editors start a UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-/// Text read at once, and parsed by all threads together.
+/// Size of the text read at once and parsed by all threads together.
 const CHUNK: usize = 1 << 20;
-/// Text that one thread parses at once.
+/// Size of the text that one thread parses at once.
 const PIECE: usize = 1 << 16;
-/// No header or row is longer: what has no line break within this is no CSV.
+/// Maximum length of a header or row: a text without a line break within this length is not CSV.
 const LONGEST_LINE: usize = 16 << 20;
-/// More bytes of empty lines in a row are no log: a small compressed file may hold any number of them.
+/// Maximum size of consecutive empty lines, because a small compressed file may contain any number of them.
 const MOST_BLANK: usize = 64 << 20;
 
-/// Reads a text table piece by piece: cells separated by commas, semicolons, tabs or spaces, with decimal points or commas.
+/// Reader of text tables in chunks: cells separated by commas, semicolons, tabs or spaces, with decimal points or commas.
 /// Lines that start with `#` are comments. Columns of a file without a header are called `column_1`, `column_2` and so on.
 ///
-/// Rows are handed out as soon as the stream gives them, so a stream that grows can be followed.
+/// Rows are returned as soon as the stream provides them, so a growing stream can be followed.
 ///
 /// ```
 /// use inertial_data::{CsvReader, Reader};
@@ -48,24 +48,24 @@ pub struct CsvReader<'a> {
     header: Vec<String>,
     /// Whether the file names its columns.
     named: bool,
-    /// Place in the rows of each column of the file.
+    /// Slot in the rows for each column of the file.
     slots: Vec<Option<usize>>,
     width: usize,
     stream: Box<dyn Read + Send + 'a>,
-    /// Text that was read but not parsed; it starts at a line's start.
+    /// Text that was read but not parsed; it starts at the start of a line.
     text: Vec<u8>,
     /// Number of that line.
     line: usize,
     ended: bool,
-    /// Bytes of empty lines since the last row.
+    /// Size of the empty lines since the last row.
     blank: usize,
-    /// Rows parsed for [`CsvReader::next_block`], and how many of them were handed out.
+    /// Rows parsed for [`CsvReader::next_block`], and the number of them that were returned.
     left: LogRows,
     taken: usize,
 }
 
 impl CsvReader<'static> {
-    /// Opens a file; compression is recognized by its content. Reading (and decompressing) runs ahead in a thread.
+    /// Opens a file; compression is recognized by the content. Reading (and decompressing) runs ahead in a thread.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let file = File::open(path)
@@ -73,7 +73,7 @@ impl CsvReader<'static> {
         Self::ahead(file, name)
     }
 
-    /// From a stream that another thread reads ahead.
+    /// Creates a reader of a stream that another thread reads ahead.
     pub(crate) fn ahead(stream: impl Read + Send + 'static, name: String) -> Result<Self> {
         let (stream, packed) = sniff(stream, &name)?;
         if packed {
@@ -84,7 +84,7 @@ impl CsvReader<'static> {
     }
 }
 
-/// A buffered stream, and whether it is compressed.
+/// Returns a buffered stream, and whether it is compressed.
 fn sniff<R: Read>(stream: R, name: &str) -> Result<(BufReader<R>, bool)> {
     let mut stream = BufReader::with_capacity(1 << 16, stream);
     let start = stream.fill_buf().map_err(|e| read_error(name, &e))?;
@@ -93,7 +93,7 @@ fn sniff<R: Read>(stream: R, name: &str) -> Result<(BufReader<R>, bool)> {
 }
 
 impl<'a> CsvReader<'a> {
-    /// Reads from a stream; `name` stands in messages.
+    /// Reads from a stream; `name` is used in messages.
     pub fn new(stream: impl Read + Send + 'a, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let (stream, packed) = sniff(stream, &name)?;
@@ -132,7 +132,7 @@ impl<'a> CsvReader<'a> {
         Ok(out)
     }
 
-    /// Passes blank lines and comments. Gives the line that is next, and the comment before it without its mark.
+    /// Skips blank lines and comments. Returns the next line, and the comment before it without its mark.
     fn skip_to_table(&mut self) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
         let mut comment = None;
         loop {
@@ -162,14 +162,14 @@ impl<'a> CsvReader<'a> {
         }
     }
 
-    /// Forgets the first line of the text.
+    /// Removes the first line of the text.
     fn drop_line(&mut self) {
         let end = memchr::memchr(b'\n', &self.text).map_or(self.text.len(), |end| end + 1);
         self.text.drain(..end);
         self.line += 1;
     }
 
-    /// Up to `limit` further rows of the columns selected; none at the end. An empty cell is a gap (NaN).
+    /// Returns up to `limit` further rows of the selected columns; `None` at the end. An empty cell is a missing value (NaN).
     pub fn next_block(&mut self, limit: usize) -> Result<Option<Log>> {
         while self.left.len() - self.taken < limit {
             let Some(more) = self.next_rows()? else { break };
@@ -196,7 +196,7 @@ impl<'a> CsvReader<'a> {
         Log::with_rows(&self.file, names, (0..self.width).map(column).collect(), lines).map(Some)
     }
 
-    /// Reads once.
+    /// Performs one read.
     fn fill(&mut self) -> Result<()> {
         let before = self.text.len();
         if before > LONGEST_LINE {
@@ -229,7 +229,7 @@ impl Reader for CsvReader<'_> {
         self.named
     }
 
-    /// By the first row, where it was read with the header.
+    /// Checks the first row, if it was read with the header.
     fn is_number(&self, column: usize) -> bool {
         let Some(end) = memchr::memchr(b'\n', &self.text) else { return true };
         let row = cells(&self.text[..end], self.separator);
@@ -271,7 +271,7 @@ impl Reader for CsvReader<'_> {
 }
 
 impl CsvReader<'_> {
-    /// Parses the first `end` bytes, which are whole lines.
+    /// Parses the first `end` bytes, which are complete lines.
     fn parse(&mut self, end: usize) -> Result<LogRows> {
         let pieces: Vec<Piece> = pieces(&self.text[..end])
             .into_par_iter()
@@ -292,11 +292,11 @@ impl CsvReader<'_> {
     }
 }
 
-/// Parsed text of one thread; lines count from 0.
+/// Parsed text of one thread; lines are counted from 0.
 struct Piece {
     rows: LogRows,
     lines: usize,
-    /// Fault in line number `lines`.
+    /// Error in line number `lines`.
     fault: Option<Fault>,
 }
 
@@ -313,7 +313,7 @@ impl Fault {
     }
 }
 
-/// Cuts text into pieces of whole lines.
+/// Splits text into pieces of complete lines.
 fn pieces(mut text: &[u8]) -> Vec<&[u8]> {
     let mut out = Vec::with_capacity(text.len() / PIECE + 1);
     while text.len() > PIECE {
@@ -330,7 +330,7 @@ fn pieces(mut text: &[u8]) -> Vec<&[u8]> {
 
 fn parse_piece(text: &[u8], separator: Separator, slots: &[Option<usize>], width: usize) -> Piece {
     let mut piece = Piece { rows: LogRows { width, ..LogRows::default() }, lines: 0, fault: None };
-    // Ten characters per number are typical; more only make the vector grow.
+    // Ten characters per number are typical; otherwise the vector grows.
     piece.rows.values.reserve(text.len() / 10);
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     let mut start = 0;

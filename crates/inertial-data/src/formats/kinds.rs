@@ -1,6 +1,6 @@
-//! Files that are no logs that can be read: what they look like, and what to do.
+//! Unsupported files: detection, and advice for the user.
 
-/// Says what a file is by its first bytes; none where it may be a text table.
+/// Describes an unsupported file by its first bytes; `None` if it may be a text table.
 pub(crate) fn advice(start: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &str); 11] = [
         (b"\xd0\xcf\x11\xe0", "is an old Excel or Office file; save it as CSV"),
@@ -17,7 +17,7 @@ pub(crate) fn advice(start: &[u8]) -> Option<&'static str> {
     ];
     let known = kinds.into_iter().find(|(magic, _)| start.starts_with(magic));
     known.map(|(_, text)| text).or_else(|| {
-        // A pickle of another protocol, or a list in JSON.
+        // A pickle of another protocol, or a JSON list.
         match start {
             [0x80, 2..=5, ..] => Some("is a Python pickle; save it as CSV, Parquet or .npz"),
             [b'[', rest @ ..] if rest.iter().any(|b| matches!(b, b'{' | b'[' | b'"')) => {

@@ -1,4 +1,4 @@
-//! Datasets of LeRobot: a folder with `meta/info.json` and Parquet files of episodes.
+//! LeRobot datasets: a folder with `meta/info.json` and Parquet files of episodes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,14 +10,14 @@ use super::parquet::ParquetReader;
 use super::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
 
-/// Descriptions are some kilobytes.
+/// Maximum size of a description, which usually has some kilobytes.
 const LONGEST_INFO: u64 = 16 << 20;
-/// Files of one dataset, at most.
+/// Maximum number of files of one dataset.
 const MOST_FILES: usize = 1_000_000;
-/// Seconds between episodes: a gap that no filter bridges.
+/// Time between episodes (s): a gap that no filter bridges.
 const BETWEEN: f64 = 1.0;
 
-/// What `meta/info.json` says of the columns.
+/// Description of the columns in `meta/info.json`.
 #[derive(Deserialize)]
 struct Info {
     #[serde(default)]
@@ -30,7 +30,7 @@ struct Feature {
     names: Option<Names>,
 }
 
-/// Names of the numbers of a list: a list of them, or one under any key.
+/// Names of the numbers of a list: a list of names, or one under any key.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Names {
@@ -49,27 +49,27 @@ impl Names {
     }
 }
 
-/// Reads the episodes of a dataset one after the other. Columns of lists are named after `meta/info.json`; time goes on from episode
-/// to episode, with a second between them.
+/// Reader of the episodes of a dataset, one after the other. Columns of lists are named after `meta/info.json`; time continues from
+/// episode to episode, with one second between them.
 pub struct LeRobotReader {
     folder: String,
     files: std::vec::IntoIter<PathBuf>,
     left: usize,
     all: usize,
     current: ParquetReader,
-    /// Names of the columns of the files, and as they are handed out.
+    /// Names of the columns in the files, and as returned.
     stored: Vec<String>,
     names: Vec<String>,
     time: usize,
     episode: Option<usize>,
     selected: Vec<usize>,
     done: usize,
-    /// Episode, time of its last row, and what is added to its times.
+    /// Episode and time of the last row, and the offset added to the times.
     last: Option<(f64, f64)>,
     shift: f64,
 }
 
-/// Whether a folder is a dataset.
+/// Returns whether a folder is a dataset.
 pub(crate) fn is_dataset(folder: &Path) -> bool {
     folder.join("meta/info.json").is_file()
 }
@@ -122,13 +122,13 @@ impl LeRobotReader {
         Ok(out)
     }
 
-    /// Columns that are read: those selected, then time and episode.
+    /// Returns the columns that are read: the selected ones, then time and episode.
     fn columns(&self) -> Vec<usize> {
         self.selected.iter().copied().chain([self.time]).chain(self.episode).collect()
     }
 }
 
-/// Names of the columns, those of lists after the description.
+/// Returns the names of the columns; those of lists are taken from the description.
 fn named(stored: &[String], info: &Info) -> Vec<String> {
     let own = |name: &String| {
         let (feature, place) = name.rsplit_once('_')?;
@@ -145,7 +145,7 @@ fn opened(path: &Path) -> Result<ParquetReader> {
     ParquetReader::new(file, name)
 }
 
-/// Parquet files of a folder and of the folders in it, in the order of their names.
+/// Returns the Parquet files of a folder and its subfolders, sorted by name.
 fn found(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let sorted = |folder: &Path| -> std::io::Result<Vec<PathBuf>> {
         let mut out =

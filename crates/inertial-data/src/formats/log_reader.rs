@@ -1,4 +1,4 @@
-//! Reading of a log that is in memory, and reading of whole files into memory.
+//! Reader of a log in memory, and reading of whole files into memory.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ impl Log {
         Self::collect(open(path, &Source::default())?)
     }
 
-    /// Reads what is left in a reader.
+    /// Reads the remaining rows of a reader.
     pub fn collect(mut reader: impl Reader) -> Result<Self> {
         let names = reader.names().to_vec();
         let mut columns = vec![Vec::new(); names.len()];
@@ -30,10 +30,10 @@ impl Log {
     }
 }
 
-/// Rows handed out at once from a log in memory.
+/// Number of rows returned at once from a log in memory.
 const BLOCK: usize = 8192;
 
-/// Reads a log that is in memory already.
+/// Reader of a log in memory.
 pub(crate) struct LogReader<'a> {
     log: &'a Log,
     columns: Vec<usize>,

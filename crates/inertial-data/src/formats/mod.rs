@@ -1,4 +1,4 @@
-//! File formats of logs: text tables, Parquet, arrays of NumPy and MATLAB, bags of ROS, datasets of LeRobot; reading and writing.
+//! File formats of logs: text tables, Parquet, NumPy and MATLAB arrays, ROS bags, LeRobot datasets; reading and writing.
 
 pub(crate) mod arrays;
 pub(crate) mod bags;

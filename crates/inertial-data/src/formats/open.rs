@@ -19,21 +19,21 @@ use crate::formats::reader::{LogRows, Reader};
 use crate::formats::zstd;
 use crate::{Error, Place, Result, plain_io};
 
-/// Options of reading a file.
+/// Options for reading a file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// Other names and units than those of the contract.
+    /// Column map, for names and units other than the standard ones.
     pub map: Option<ColumnMap>,
-    /// Names of the model's joints, by which columns are recognized; empty where there is no model.
+    /// Names of the model's joints, used to recognize columns; empty without a model.
     pub joints: Vec<String>,
-    /// Topics of a bag, with commas between them; the only one with joint states where absent.
+    /// Topics of a bag, separated by commas; if absent, the only topic with joint states.
     pub topic: Option<String>,
     /// Whether columns keep the names and units of the file.
     pub raw: bool,
 }
 
-/// Opens a log: a text table (also compressed with gzip), Parquet, `.npz`, `.npy`, `.mat`, HDF5, MCAP, `.db3`, a bag of ROS 1, a folder
-/// of rosbag2 or a dataset of LeRobot, recognized by the content, also compressed with Zstandard. `-` is standard input.
+/// Opens a log: a text table (also compressed with gzip), Parquet, `.npz`, `.npy`, `.mat`, HDF5, MCAP, `.db3`, a ROS 1 bag, a rosbag2
+/// folder or a LeRobot dataset. The format is recognized by the content, also if compressed with Zstandard. `-` is standard input.
 pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
     if path == Path::new("-") {
         let name = "standard input".to_owned();
@@ -45,7 +45,7 @@ pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
     open_as(path, path.display().to_string(), source)
 }
 
-/// Opens a file of any format that messages call by another name, such as a copy of a file of a store.
+/// Opens a file of any format that has another name in messages, such as a local copy of a stored file.
 pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Reader>> {
     if path.is_dir() && lerobot::is_dataset(path) {
         no_topic(&name, source)?;
@@ -59,7 +59,7 @@ pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Rea
     renamed(from_file(file, name, source)?, source)
 }
 
-/// The reader with the names and units of the contract: by the column map where there is one, then by [`Recognition`].
+/// Returns a reader with the standard names and units: by the column map if there is one, then by [`Recognition`].
 pub fn renamed(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reader>> {
     if source.raw {
         return Ok(reader);
@@ -86,7 +86,7 @@ pub fn renamed(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reade
 fn from_file(mut file: File, name: String, source: &Source) -> Result<Box<dyn Reader>> {
     let mut start = Vec::new();
     file.by_ref().take(8).read_to_end(&mut start).map_err(|e| unreadable(&name, &e))?;
-    // What cannot be rewound is a pipe that has a name.
+    // A file that cannot be rewound is a named pipe.
     let Ok(_) = file.seek(SeekFrom::Start(0)) else { return from_pipe(start, file, name, source) };
     if let Some(kind) = Whole::of(&start) {
         return kind.reader(file, name, source);
@@ -101,7 +101,7 @@ fn from_file(mut file: File, name: String, source: &Source) -> Result<Box<dyn Re
     Ok(Box::new(OfFile { reader, read, size }))
 }
 
-/// Formats that are not read from start to end: a pipe goes to a temporary file first.
+/// Reads from a pipe; formats that need random access are copied to a temporary file first.
 fn from_pipe(
     start: Vec<u8>,
     pipe: impl Read + Send + 'static,
@@ -114,7 +114,7 @@ fn from_pipe(
     whole_or_stream(start, pipe, name, source)
 }
 
-/// The log within a stream that is compressed with Zstandard.
+/// Opens the log in a stream compressed with Zstandard.
 fn unpacked(packed: impl Read + Send + 'static, name: String, source: &Source) -> Result<Box<dyn Reader>> {
     let mut stream = zstd::Unpacked::new(BufReader::new(packed));
     let mut start = Vec::new();
@@ -137,7 +137,7 @@ fn whole_or_stream(
     }
 }
 
-/// Formats of files that are read at any place.
+/// Formats of files that need random access.
 #[derive(Clone, Copy)]
 enum Whole {
     Parquet,
@@ -177,7 +177,7 @@ impl Whole {
     }
 }
 
-/// Topics of a bag that are asked for, or that the column map names by paths of fields.
+/// Returns the requested topics of a bag, or those that the column map refers to by field paths.
 fn choice(source: &Source) -> TopicChoice {
     let choice = TopicChoice::of(source.topic.as_deref());
     match &source.map {
@@ -186,7 +186,7 @@ fn choice(source: &Source) -> TopicChoice {
     }
 }
 
-/// Refuses a topic where there are none.
+/// Rejects a topic for formats without topics.
 fn no_topic(name: &str, source: &Source) -> Result<()> {
     match &source.topic {
         Some(topic) => {
@@ -215,7 +215,7 @@ fn from_stream(
     Ok(Box::new(CsvReader::ahead(stream, name)?))
 }
 
-/// A file that counts the bytes that were read.
+/// File that counts the bytes read.
 struct Counted {
     file: File,
     read: Arc<AtomicU64>,
@@ -229,7 +229,7 @@ impl Read for Counted {
     }
 }
 
-/// A reader that knows how much of its file was read.
+/// Reader that tracks the share of its file that was read.
 struct OfFile {
     reader: Box<dyn Reader>,
     read: Arc<AtomicU64>,

@@ -14,32 +14,32 @@ use crate::formats::reader::{LogRows, Reader};
 use crate::log::check_names;
 use crate::{Error, Place, Result, plain_io};
 
-/// The first and the last bytes of every file.
+/// First and last bytes of every file.
 pub(crate) const MAGIC: [u8; 4] = *b"PAR1";
-/// Rows read at once.
+/// Number of rows read at once.
 const BLOCK: usize = 8192;
 
-/// Reads a Parquet log: numbers of any width, times as numbers or as time stamps, lists of numbers as columns `NAME_0`, `NAME_1` …
+/// Reader of Parquet logs: numbers of any width, times as numbers or time stamps, lists of numbers as columns `NAME_0`, `NAME_1` …
 pub struct ParquetReader {
     file: String,
     reader: SerializedFileReader<File>,
-    /// The file again, for the pages of columns.
+    /// Second handle of the file, for the pages of columns.
     pages: Arc<File>,
     names: Vec<String>,
-    /// Column of the file of each name, and the place in its list.
+    /// Column of the file for each name, and the index in its list.
     places: Vec<(usize, usize)>,
-    /// Numbers of each column of the file per row.
+    /// Number of values per row of each column of the file.
     widths: Vec<usize>,
-    /// The columns selected.
+    /// Selected columns.
     columns: Vec<usize>,
     /// Columns of the file that are read, each with the slots of its numbers in the rows.
     leaves: Vec<Leaf>,
-    /// Row groups begun.
+    /// Number of row groups started.
     group: usize,
-    /// Columns of the row group, and its rows that are left.
+    /// Columns of the row group, and the number of its remaining rows.
     open: Vec<ColumnReader>,
     left: usize,
-    /// Records handed out.
+    /// Number of records returned.
     done: usize,
     /// Levels and values of one column.
     definitions: Vec<i16>,
@@ -47,14 +47,14 @@ pub struct ParquetReader {
     numbers: Numbers,
 }
 
-/// A column of the file that is read.
+/// Column of the file that is read.
 struct Leaf {
     column: usize,
-    /// Slot in the rows, and place in the list.
+    /// Slot in the rows, and index in the list.
     slots: Vec<(usize, usize)>,
 }
 
-/// Values as they are stored.
+/// Values as stored.
 #[derive(Default)]
 struct Numbers {
     bools: Vec<bool>,
@@ -66,7 +66,7 @@ struct Numbers {
 }
 
 impl ParquetReader {
-    /// Reads an open file; `name` stands in messages.
+    /// Reads an open file; `name` is used in messages.
     pub fn new(file: File, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let pages = file
@@ -117,7 +117,7 @@ impl ParquetReader {
         self.reader.metadata().file_metadata().schema_descr().column(column)
     }
 
-    /// Refuses what is no number.
+    /// Rejects columns that are not numbers.
     fn check_selected(&self) -> Result<()> {
         for &c in &self.columns {
             let descriptor = self.descriptor(self.places[c].0);
@@ -129,7 +129,7 @@ impl ParquetReader {
         Ok(())
     }
 
-    /// Reads `count` records of an open column into its places of all rows.
+    /// Reads `count` records of an open column into its slots of all rows.
     fn fill(&mut self, at: usize, count: usize, rows: &mut LogRows) -> Result<()> {
         let column = self.leaves[at].column;
         let descriptor = self.descriptor(column);
@@ -140,7 +140,7 @@ impl ParquetReader {
             let records = self.read_records(at, count - next)?;
             let mut numbers = std::mem::take(&mut self.numbers);
             let values = numbers.values(&self.open[at], factor);
-            // Without levels every record has one value; a level below the full one is a gap.
+            // Without levels every record has one value; a level below the maximum is a missing value.
             let entries = if full == 0 { records } else { self.definitions.len() };
             let (mut record, mut place, mut value) = (0, 0, 0);
             for entry in 0..entries {
@@ -207,7 +207,7 @@ impl ParquetReader {
 }
 
 impl Numbers {
-    /// Reads up to `wanted` records with their levels; zero of columns that are no numbers.
+    /// Reads up to `wanted` records with their levels; returns zero for columns that are not numbers.
     fn read(
         &mut self,
         reader: &mut ColumnReader,
@@ -234,7 +234,7 @@ impl Numbers {
         }
     }
 
-    /// What was read last, as numbers.
+    /// Returns the values read last, as numbers.
     fn values(&mut self, reader: &ColumnReader, factor: f64) -> &[f64] {
         let Self { bools, ints, longs, floats, doubles, converted } = self;
         converted.clear();
@@ -249,15 +249,15 @@ impl Numbers {
     }
 }
 
-/// Longer lists are no joints.
+/// Maximum length of a list; longer lists are not joints.
 const LONGEST_LIST: usize = 1000;
 
-/// Whether a column has a list of numbers per row.
+/// Returns whether a column has a list of numbers per row.
 fn is_list(descriptor: &ColumnDescriptor) -> bool {
     is_numeric(descriptor) && descriptor.max_rep_level() == 1
 }
 
-/// Numbers in the first list of a column.
+/// Returns the number of values in the first list of a column.
 fn list_width(
     reader: &SerializedFileReader<File>,
     pages: &Arc<File>,
@@ -333,7 +333,7 @@ impl Reader for ParquetReader {
     }
 }
 
-/// Whether a column has one number per row.
+/// Returns whether a column has one number per row.
 fn is_number(descriptor: &ColumnDescriptor) -> bool {
     is_numeric(descriptor) && descriptor.max_rep_level() == 0
 }
@@ -345,7 +345,7 @@ fn is_numeric(descriptor: &ColumnDescriptor) -> bool {
     )
 }
 
-/// Factor from a time stamp to seconds; one for other numbers.
+/// Returns the factor from a time stamp to seconds; one for other numbers.
 fn seconds(descriptor: &ColumnDescriptor) -> f64 {
     match (descriptor.logical_type_ref(), descriptor.converted_type()) {
         (Some(LogicalType::Timestamp(stamp)), _) => match stamp.unit {
@@ -361,7 +361,7 @@ fn seconds(descriptor: &ColumnDescriptor) -> f64 {
 
 fn damaged(file: &str, error: &ParquetError) -> Error {
     let said = error.to_string();
-    // Of codecs that were left out this is all that is said.
+    // This is the only message for codecs that are not compiled in.
     let codec = said.split_once("Disabled feature at compile time: ").map(|(_, codec)| codec);
     let message = match (codec, error) {
         (Some(codec), _) => {

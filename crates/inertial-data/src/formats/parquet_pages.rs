@@ -1,4 +1,5 @@
-//! Pages of a column of a Parquet file: unpacked where they are compressed with Zstandard, and checked for what their decoder takes for granted.
+//! Pages of a column of a Parquet file: decompressed if they are compressed with Zstandard, and checked for the assumptions of their
+//! decoder.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +15,7 @@ use ::parquet::file::serialized_reader::SerializedPageReader;
 use crate::formats::zstd::Unpacked;
 use crate::plain_io;
 
-/// No page is longer, unpacked.
+/// Maximum size of a decompressed page.
 const LONGEST: usize = 1 << 28;
 
 /// Opens a column of a row group.
@@ -24,7 +25,7 @@ pub fn column_reader(file: &Arc<File>, group: &RowGroupMetaData, column: usize) 
     let stored = group.column(column);
     let is_packed = matches!(stored.compression(), Compression::ZSTD(_));
     let pages = if is_packed {
-        // The crate would unpack in C: it is told that there is nothing to unpack.
+        // The crate would decompress with a C library, so the column is declared as uncompressed.
         let plain = stored.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
         SerializedPageReader::new(Arc::clone(file), &plain, rows, None)?
     } else {
@@ -34,7 +35,7 @@ pub fn column_reader(file: &Arc<File>, group: &RowGroupMetaData, column: usize) 
     Ok(get_column_reader(description, Box::new(pages)))
 }
 
-/// Pages of which none refers to a dictionary before there is one: the decoder panics then.
+/// Pages, none of which refers to a dictionary before there is one, because the decoder would panic.
 struct CheckedPages {
     pages: SerializedPageReader<File>,
     /// Whether pages are compressed with Zstandard.
@@ -82,7 +83,7 @@ impl PageReader for CheckedPages {
     }
 }
 
-/// The page with its content unpacked. Levels of pages of version 2 are never compressed.
+/// Returns the page with decompressed content. Levels of version 2 pages are never compressed.
 fn unpacked(mut page: Page) -> Result<Page> {
     let (buf, plain) = match &mut page {
         Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. } => (buf, 0),

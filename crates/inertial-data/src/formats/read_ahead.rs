@@ -1,21 +1,21 @@
-//! Reading of a file ahead in a thread of its own.
+//! Read-ahead of a file in a separate thread.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
 
-/// Bytes handed over at once, and how many such pieces may wait.
+/// Number of bytes per piece, and maximum number of waiting pieces.
 const PIECE: usize = 1 << 20;
 const WAITING: usize = 2;
 
-/// A stream that another thread reads (and decompresses) while this one parses; this one alone where there is no other.
+/// Stream that another thread reads (and decompresses) while this one parses; read by this thread if no other can be started.
 pub(crate) struct ReadAhead {
     pieces: Pieces,
     piece: Vec<u8>,
     next: usize,
 }
 
-/// Where pieces come from.
+/// Source of the pieces.
 enum Pieces {
     Thread(Receiver<io::Result<Vec<u8>>>),
     Stream(Box<dyn Read + Send>),
@@ -24,9 +24,9 @@ enum Pieces {
 impl ReadAhead {
     pub fn new(stream: impl Read + Send + 'static) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
-        // The stream is handed over once there is a thread: what a thread that cannot be started would take is lost.
+        // The stream is passed only to a running thread: a stream moved into a thread that cannot be started would be lost.
         let (hand_over, handed) = channel();
-        // The thread ends with the stream, or when nobody waits for it any more.
+        // The thread ends with the stream, or when the receiver is dropped.
         let started = thread::Builder::new().spawn(move || {
             let Ok(mut stream) = handed.recv() else { return };
             loop {
@@ -38,7 +38,7 @@ impl ReadAhead {
             }
         });
         let pieces = if started.is_ok() {
-            // A thread that has started waits for it.
+            // A started thread waits for the stream.
             let _ = hand_over.send(stream);
             Pieces::Thread(pieces)
         } else {
@@ -48,7 +48,7 @@ impl ReadAhead {
     }
 }
 
-/// A full piece, or what one read gives where the stream has no more at once (a terminal, a pipe).
+/// Reads a full piece, or the result of one read if the stream has no more data yet (a terminal, a pipe).
 fn read_piece(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut piece = vec![0; PIECE];
     let mut filled = 0;
@@ -57,7 +57,7 @@ fn read_piece(stream: &mut impl Read) -> io::Result<Vec<u8>> {
             Ok(0) => break,
             Ok(count) => {
                 filled += count;
-                // A buffered file or decompressor gives what it has; less than a buffer of it means that it waits.
+                // A buffered file or decompressor returns available data; less than a buffer means that the stream is waiting.
                 if count < SHORT {
                     break;
                 }
@@ -70,7 +70,7 @@ fn read_piece(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(piece)
 }
 
-/// Reads shorter than this come from streams that grow.
+/// Size below which a read comes from a growing stream.
 const SHORT: usize = 1 << 12;
 
 impl Read for ReadAhead {

@@ -5,63 +5,63 @@ use crate::Result;
 /// Consecutive rows of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogRows {
-    /// Numbers per row.
+    /// Number of values per row.
     pub width: usize,
-    /// One row after the other; a gap is NaN.
+    /// Values, one row after the other; a missing value is NaN.
     pub values: Vec<f64>,
-    /// Place of each row in the file: the line of a text (the header being 1), else the number of the record.
+    /// Location of each row in the file: the line of a text (the header is line 1), otherwise the number of the record.
     pub lines: Vec<usize>,
 }
 
 impl LogRows {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 }
 
-/// A log that is read once, from its start to its end, in pieces of bounded size; perhaps by another thread than the one that
-/// works on the rows.
+/// Log that is read once, from start to end, in pieces of bounded size; possibly by another thread than the one that
+/// processes the rows.
 pub trait Reader: Send {
-    /// Name of the source.
+    /// Returns the name of the source.
     fn file(&self) -> &str;
 
-    /// Names of all columns.
+    /// Returns the names of all columns.
     fn names(&self) -> &[String];
 
-    /// Whether the file names its columns; where it does not, they have numbers.
+    /// Returns whether the file names its columns; otherwise they are numbered.
     fn is_named(&self) -> bool {
         true
     }
 
-    /// Whether a column holds numbers, as far as is known before its rows are read.
+    /// Returns whether a column contains numbers, as far as is known before its rows are read.
     fn is_number(&self, column: usize) -> bool {
         let _ = column;
         true
     }
 
-    /// What was assumed about the columns, once rows were read.
+    /// Returns notes on assumptions about the columns, after rows were read.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What to do where a column is missed.
+    /// Returns advice for the case that a column is missing.
     fn advice(&self) -> Option<String> {
         None
     }
 
-    /// From now on, rows hold these columns (by number) in this order. Columns left out need not be numbers.
+    /// Selects the columns (by number, in this order) of the following rows. Columns that are not selected need not be numbers.
     fn select(&mut self, columns: &[usize]);
 
-    /// The rows that come next, at least one; none at the end.
+    /// Returns the next rows, at least one; `None` at the end.
     fn next_rows(&mut self) -> Result<Option<LogRows>>;
 
-    /// The part of the file that was read, 0 to 1; none where that is not known, as of a pipe.
+    /// Returns the share of the file that was read, 0 to 1; `None` if unknown, as for a pipe.
     fn share(&self) -> Option<f64> {
         None
     }

@@ -13,10 +13,10 @@ use parquet::schema::types::Type;
 
 use crate::{Error, Log, Place, Result};
 
-/// Rows per group: a reader holds one group of the columns that it wants.
+/// Number of rows per group: a reader holds one group of its selected columns in memory.
 const GROUP: usize = 1 << 16;
 
-/// Writes a log as Parquet: doubles, bit for bit, without compression (a reader next door is the usual case).
+/// Writes a log as Parquet: doubles, bit for bit, without compression (the file is usually read on the same machine).
 ///
 /// ```
 /// use inertial_data::{Log, write_parquet};

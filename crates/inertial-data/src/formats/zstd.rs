@@ -1,4 +1,4 @@
-//! Decompression of Zstandard, in Rust.
+//! Decompression of Zstandard in pure Rust.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
@@ -6,18 +6,18 @@ use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// The first bytes of a frame.
+/// First bytes of a frame.
 pub(crate) const MAGIC: [u8; 4] = *b"\x28\xb5\x2f\xfd";
 /// Header of a frame without content.
 const EMPTY: &[u8] = b"\x28\xb5\x2f\xfd\x20\x00";
-/// Bytes unpacked at once.
+/// Number of bytes decompressed at once.
 const BLOCK: usize = 1 << 17;
 
-/// Content of the frames of a stream, one after the other.
+/// Decompressed content of the frames of a stream, one after the other.
 pub(crate) struct Unpacked<R> {
     source: R,
     decoder: FrameDecoder,
-    /// Whether a frame was begun and not ended.
+    /// Whether a frame was started and not finished.
     is_open: bool,
 }
 
@@ -30,13 +30,13 @@ impl Unpacked<BufReader<File>> {
 impl<R: BufRead> Unpacked<R> {
     pub fn new(source: R) -> Self {
         let mut decoder = FrameDecoder::new();
-        // The decoder refuses windows above 100 MB in all frames but its first: that one is constant.
+        // The decoder rejects windows above 100 MB in all frames except its first, so the first frame is a constant.
         let first = decoder.init(EMPTY);
         debug_assert!(first.is_ok(), "{first:?}");
         Self { source, decoder, is_open: false }
     }
 
-    /// Begins the next frame; false at the end of the stream.
+    /// Starts the next frame; returns false at the end of the stream.
     fn next_frame(&mut self) -> Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.source) {
@@ -104,7 +104,7 @@ fn damaged(error: &FrameDecoderError) -> Error {
 mod tests {
     use super::*;
 
-    /// Frame with a window of a size, of blocks that repeat one byte.
+    /// Creates a frame with a given window size, of blocks that repeat one byte.
     fn bomb(window: u8, blocks: usize) -> Vec<u8> {
         let mut out = [&MAGIC[..], &[0x00, window]].concat();
         for k in 0..blocks {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn frames_follow_each_other() {
-        // A window of 1 MB: exponent 10 above 2^10.
+        // Window of 1 MB: exponent 10 above 2^10.
         let frame = bomb(10 << 3, 20);
         let skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc";
         let out = unpack(&[&frame[..], skipped, &frame].concat()).unwrap();
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn windows_that_would_take_all_memory_are_refused() {
-        // 2^41 bytes, in the first frame and in a later one.
+        // Window of 2^41 bytes, in the first frame and in a later one.
         let huge = bomb(31 << 3, 3);
         for packed in [huge.clone(), [bomb(10 << 3, 1), huge].concat()] {
             let error = unpack(&packed).unwrap_err().to_string();

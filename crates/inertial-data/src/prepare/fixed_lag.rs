@@ -1,4 +1,4 @@
-//! Fixed-lag smoother: states and torques from a stream, a fixed time after they were measured.
+//! Fixed-lag smoother: states and torques of a stream, with a fixed delay after their measurement.
 
 use std::collections::VecDeque;
 
@@ -9,13 +9,13 @@ use crate::columns::assignment::is_angle;
 use crate::prepare::window::{Places, Row, Window};
 use crate::{Columns, Error, Log, Options, Place, Result};
 
-/// Most samples in a window: bounds memory whatever the time stamps are.
+/// Maximum number of samples in a window; it bounds the memory for any time stamps.
 const MOST_SAMPLES: usize = 100_000;
 
-/// A hole wider than this part of the window begins a new window.
+/// Longest gap, relative to the window, that does not start a new window.
 const WIDEST_HOLE: f64 = 0.25;
 
-/// One smoothed sample.
+/// Smoothed sample.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StreamSample {
@@ -27,20 +27,20 @@ pub struct StreamSample {
     pub v: Vec<f64>,
     /// Accelerations.
     pub a: Vec<f64>,
-    /// Forces, smoothed like the motion; zero where not measured.
+    /// Forces, smoothed like the motion; zero if not measured.
     pub tau: Vec<f64>,
     /// Forces as measured.
     pub tau_raw: Vec<f64>,
-    /// Forces to use: measured, and not of a joint near standstill.
+    /// Whether each force is to be used: it is measured, and its joint is not near standstill.
     pub keep: Vec<bool>,
-    /// The part of the samples that smoothing leaves independent.
+    /// Share of the samples that is statistically independent after smoothing.
     pub independent: f64,
 }
 
-/// A filter for streams: around each sample a polynomial of fourth order is fitted to all signals alike, over a window of
-/// constant duration with the time stamps as they are, and gives value and derivatives in its middle. So there is no phase,
-/// only a delay of half the window; jitter and single missing rows do no harm. Poses of floating bases and other joints of
-/// several coordinates are smoothed in the coordinates of their logarithms about the middle of the window.
+/// Smoothing filter for streams. Around each sample, a polynomial of fourth order is fitted to each signal over a window of constant
+/// duration, at the actual time stamps; its value and derivatives in the middle are the result. The filter has zero phase with a
+/// delay of half the window; jitter and single missing rows do not matter. Poses of floating bases and other joints of
+/// several coordinates are smoothed in logarithmic coordinates about the middle of the window.
 ///
 /// ```
 /// use inertial::mechanism::{BuildOptions, builtin};
@@ -72,17 +72,17 @@ pub struct FixedLag<'m> {
     half: f64,
     slow: f64,
     rows: VecDeque<Row>,
-    /// The first row that has not been the middle of a window.
+    /// Index of the first row that has not been the middle of a window.
     next: usize,
-    /// Start of the stretch without gaps.
+    /// Start of the current section without gaps.
     began: f64,
-    /// Greatest speed of each coordinate so far.
+    /// Maximum speed of each coordinate so far.
     fastest: Vec<f64>,
-    /// Statistics for the check of units; absent where they are trusted.
+    /// Statistics for the check of units; `None` if the units are trusted.
     units: Option<Units>,
 }
 
-/// Steps after which the unit of time is judged (single holes may be long), and samples after which those of velocities are.
+/// Number of steps before the check of the unit of time (single gaps may be long), and number of samples before the check of velocities.
 const STEPS: usize = 20;
 const SAMPLES: usize = 100;
 
@@ -90,10 +90,10 @@ const SAMPLES: usize = 100;
 #[derive(Debug)]
 struct Units {
     names: Vec<String>,
-    /// Steps so far, and the shortest of them.
+    /// Number of steps so far, and the shortest of them.
     steps: usize,
     shortest: f64,
-    /// Least, greatest and last value and greatest speed of each logged position.
+    /// Minimum, maximum and last value, and maximum speed of each logged position.
     positions: Vec<[f64; 4]>,
     /// Comparison of measured velocities and accelerations with derivatives.
     slips: [Vec<Slip>; 2],
@@ -101,8 +101,8 @@ struct Units {
 }
 
 impl<'m> FixedLag<'m> {
-    /// Creates the smoother of the stream that `log` begins, with a window of `window` seconds; of the options those about columns and slow joints
-    /// count.
+    /// Creates the smoother of the stream that starts with `log`, with a window of `window` seconds. Of the options, only those for columns
+    /// and slow joints are used.
     pub fn new(mechanism: &'m Mechanism, log: &Log, window: f64, options: &Options) -> Result<Self> {
         if !(window > 0.0 && window.is_finite()) {
             return Err(Error::Option(format!("window of {window} s: expected more than zero")));
@@ -129,7 +129,7 @@ impl<'m> FixedLag<'m> {
         })
     }
 
-    /// Doubts the units of time and angles, as those of a whole log are doubted.
+    /// Checks the units of time and angles in the same way as for a whole log.
     fn judge(&mut self, place: impl Fn() -> Place, t: f64, values: &[f64]) -> Result<()> {
         let Some(units) = &mut self.units else { return Ok(()) };
         let step = self.rows.back().map_or(f64::INFINITY, |last| t - last.t);
@@ -147,7 +147,7 @@ impl<'m> FixedLag<'m> {
                 let [low, high, last, speed] = &mut units.positions[k];
                 let Some(now) = self.places.q[k].map(|place| values[place]) else { continue };
                 (*low, *high) = (low.min(now), high.max(now));
-                // Not a number before the second row: that is no maximum.
+                // The value before the second row is NaN, which `max` ignores.
                 *speed = speed.max((now - *last).abs() / step);
                 *last = now;
                 if let Some(message) = checks::doubted_angle(*low, *high, *speed, limit) {
@@ -159,13 +159,13 @@ impl<'m> FixedLag<'m> {
         Ok(())
     }
 
-    /// Notes about the columns.
+    /// Returns the notes about the columns.
     pub fn notes(&self) -> &[String] {
         &self.columns.notes
     }
 
-    /// Takes in rows and returns the samples that can be known now. An empty cell makes its row a hole; time that runs
-    /// backwards is refused.
+    /// Adds rows and returns the samples that are now known. An empty cell makes its row a gap; time that runs
+    /// backwards is rejected.
     pub fn push(&mut self, log: &Log) -> Result<Vec<StreamSample>> {
         let mut out = Vec::new();
         for (i, &row) in log.rows().iter().enumerate() {
@@ -184,7 +184,7 @@ impl<'m> FixedLag<'m> {
             if last == Some(t) || values.iter().any(|x| x.is_nan()) {
                 continue;
             }
-            // Steps of half a window must be seen in the times.
+            // Steps of half a window must be representable in the times.
             if t + self.half == t {
                 let message = format!(
                     "a window of {:?} s is too short for times as large as {t:?} s: are they in seconds?",
@@ -223,7 +223,7 @@ impl<'m> FixedLag<'m> {
         Ok(out)
     }
 
-    /// Gives quaternions unit length, and refuses those that are far from it.
+    /// Normalizes quaternions, and rejects those whose length is far from one.
     fn check_quaternions(&self, place: impl Fn() -> Place, values: &mut [f64]) -> Result<()> {
         for joint in self.mechanism.joints().iter().filter(|j| j.follows.is_none()) {
             let first = match joint.joint_type {
@@ -233,7 +233,7 @@ impl<'m> FixedLag<'m> {
             };
             let &[Some(x), Some(y), Some(z), Some(w)] = &self.places.q[first..first + 4] else { continue };
             let norm = [x, y, z, w].iter().map(|&k| values[k] * values[k]).sum::<f64>().sqrt();
-            // Printing with three digits stays well within this.
+            // Rounding to three digits stays well within this tolerance.
             if !((norm - 1.0).abs() <= 0.05) {
                 let message = format!("the quaternion of {} has length {norm:.3}: expected 1", joint.name);
                 return Err(Error::content(place(), message));
@@ -243,7 +243,7 @@ impl<'m> FixedLag<'m> {
         Ok(())
     }
 
-    /// The sample in the middle of the window.
+    /// Computes the sample in the middle of the window.
     fn sample(&mut self, middle: f64, place: &Place) -> Result<StreamSample> {
         let rows = self.rows.iter().take_while(|r| r.t <= middle + self.half);
         let window =
@@ -251,7 +251,7 @@ impl<'m> FixedLag<'m> {
         let places = &self.places;
         let raw = &self.rows[self.next].values;
         let n = self.mechanism.nv();
-        // Velocities and accelerations that the positions imply, and those to use.
+        // Velocities and accelerations derived from the positions, and those to be used.
         let state = window.state(self.mechanism, places, raw);
         let fit = |k: usize, order: usize| window.fit(|values| values[k], order);
         let derived_a: Vec<f64> = (0..n).map(|k| places.dq[k].map_or(state.a[k], |p| fit(p, 1))).collect();
@@ -294,7 +294,7 @@ impl<'m> FixedLag<'m> {
     }
 }
 
-/// Angles continue where the last row left them.
+/// Unwraps angles relative to the last row.
 fn unwrap(mechanism: &Mechanism, places: &Places, last: &[f64], values: &mut [f64]) {
     let turn = 2.0 * std::f64::consts::PI;
     for k in (0..mechanism.nq()).filter(|&k| is_angle(mechanism, k)) {

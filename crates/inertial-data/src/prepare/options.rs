@@ -3,29 +3,29 @@
 use crate::clean::delay::LONGEST;
 use crate::{Error, Result};
 
-/// The cut-off of the low-pass.
+/// Cut-off of the low-pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Cutoff {
-    /// [`Options::bandwidths`] times the bandwidth of the motion.
+    /// Automatic: [`Options::bandwidths`] times the bandwidth of the motion.
     #[default]
     Auto,
     /// Cut-off in Hz.
     Hz(f64),
-    /// No filter.
+    /// Filtering disabled.
     Off,
 }
 
-/// The low-pass. Both kinds have gain one half at the cut-off and no phase.
+/// Low-pass filter. Both kinds have zero phase and a gain of one half at the cut-off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
-    /// [`crate::LowPass`] of an order, forward and backward.
+    /// Butterworth filter ([`crate::LowPass`]), forward and backward.
     Butterworth {
         /// Order of one pass.
         order: usize,
     },
-    /// [`crate::SavitzkyGolay`].
+    /// Savitzky–Golay filter ([`crate::SavitzkyGolay`]).
     SavitzkyGolay {
-        /// Samples; chosen by the cut-off where absent, and choosing it where given.
+        /// Number of samples. If absent, the cut-off determines it; if given, it determines the cut-off.
         window: Option<usize>,
         /// Order of the polynomial.
         order: usize,
@@ -41,10 +41,10 @@ impl Default for Filter {
 /// Whether columns are required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Need {
-    /// A log without them is refused.
+    /// Required: a log without these columns is rejected.
     #[default]
     Required,
-    /// Used where present.
+    /// Optional: the columns are used if present.
     Optional,
 }
 
@@ -53,31 +53,30 @@ pub enum Need {
 pub struct Options {
     /// Cut-off of the low-pass.
     pub cutoff: Cutoff,
-    /// Bandwidths of the motion below the automatic cut-off. The more, the more of what friction does at low speed is kept,
-    /// and the more noise.
+    /// Automatic cut-off in bandwidths of the motion. Larger values keep more of the friction effects at low speed, and more noise.
     pub bandwidths: f64,
     /// Kind of the low-pass.
     pub filter: Filter,
     /// Rate (Hz) of the uniform grid before filtering, instead of the log's own.
     pub resample: Option<f64>,
-    /// Time (s) by which torques come later than the motion: they are taken that much later. Negative where they come earlier.
+    /// Delay (s) of the torques relative to the motion: they are taken that much later. Negative if they are early.
     pub lag: f64,
-    /// Keep every n-th sample after filtering; 0 chooses by the cut-off, 1 keeps all.
+    /// Decimation after filtering: every n-th sample is kept. 0 selects n by the cut-off, 1 keeps all.
     pub decimate: usize,
-    /// Joints slower than this share of their greatest speed are left out: the sign of their friction is uncertain. 0 keeps
-    /// all.
+    /// Share of its maximum speed below which a joint is excluded, because the sign of its friction is uncertain. 0 keeps all.
     pub slow: f64,
     /// Joints that have a torque sensor; empty for all.
     pub torque_joints: Vec<String>,
-    /// Believe the units even where they look wrong.
+    /// Whether units are accepted even if they look wrong.
     pub trust_units: bool,
-    /// Further columns by name, such as `ft.fx` or `momentum.px`: they must be there and are filtered like all others.
+    /// Additional columns by name, such as `ft.fx` or `momentum.px`; they must be present and are filtered like all others.
     pub extra: Vec<String>,
-    /// Take a log that holds one pose after the other as poses at rest, each with its mean values; rows of poses need no time.
+    /// Whether a log that contains one pose after the other is treated as poses at rest, each with its mean values; rows of poses
+    /// need no time.
     pub poses: bool,
-    /// Torques of the joints.
+    /// Requirement for the torques of the joints.
     pub torques: Need,
-    /// Pose of a floating base. Where it need not be known and is not there, it stays neutral and the twist must be measured.
+    /// Requirement for the pose of a floating base. If it is optional and absent, it stays neutral and the twist must be measured.
     pub base_pose: Need,
 }
 
@@ -85,8 +84,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cutoff: Cutoff::Auto,
-            // Friction jumps where a joint turns back. The first k harmonics of a square wave hold all of its energy but
-            // 4/(π²k): in the rows' band, half of the cut-off, that is all but 2 %.
+            // Friction jumps at the reversal of a joint. The first k harmonics of a square wave contain all of its energy except
+            // 4/(π²k): in the band of the rows, half of the cut-off, that is all except 2 %.
             bandwidths: 40.0,
             filter: Filter::default(),
             resample: None,

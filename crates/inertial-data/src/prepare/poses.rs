@@ -1,4 +1,4 @@
-//! Poses at rest: logs of a robot that was held still at one place after the other.
+//! Poses at rest: logs of a robot that was held still in one pose after the other.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use crate::formats::reader::{LogRows, Reader};
 use crate::prepare::record::Record;
 use crate::{Error, Result};
 
-/// Change of a joint between two rows, in ranges of its motion, that leads to another pose.
+/// Change of a joint between two rows, relative to its range of motion, that counts as a jump to another pose.
 const JUMP: f64 = 0.02;
-/// Changes before and after a jump, in units of it: the robot stood still.
+/// Maximum changes before and after a jump, relative to it, of a robot at rest.
 const BESIDE: f64 = 0.1;
-/// Share of the changes that must be jumps between rows at rest, and share of the poses at rest.
+/// Minimum share of the changes that are jumps between rows at rest, and minimum share of the poses that are at rest.
 const MOST: f64 = 0.9;
-/// Range of a joint within a pose, in ranges of its motion: noise.
+/// Maximum range of a joint within a pose, relative to its range of motion; smaller changes are noise.
 const REST: f64 = 0.01;
-/// Fewest rows of a pose of a log with times: shorter ones may be on the way from one to another.
+/// Minimum number of rows of a pose in a log with times: shorter ones may belong to the motion between poses.
 const SHORTEST: usize = 3;
-/// Correlation of consecutive changes from which on rows are of a motion.
+/// Correlation of consecutive changes from which rows belong to a motion.
 const SMOOTH: f64 = 0.5;
-/// Fewest poses.
+/// Minimum number of poses.
 const FEWEST: usize = 4;
-/// Rows read at once.
+/// Number of rows read at once.
 const BLOCK: usize = 1 << 13;
 
-/// Reader whose rows have numbers in a column of time, which they lack.
+/// Reader that adds row numbers as a time column to rows without times.
 pub(super) struct NumberedRows<'r> {
     inner: &'r mut dyn Reader,
     names: Vec<String>,
@@ -80,27 +80,27 @@ impl Reader for NumberedRows<'_> {
     }
 }
 
-/// Finds the rows of each pose; none where the rows are of a motion. `is_timed` tells whether the rows have times.
+/// Finds the rows of each pose; `None` if the rows belong to a motion. `is_timed` is whether the rows have times.
 pub(super) fn find(
     layout: &Layout,
     survey: &Survey,
     rows: &mut Spool,
     is_timed: bool,
 ) -> Result<Option<Vec<Range<usize>>>> {
-    // Places and ranges of the joints that move.
+    // Places and ranges of the moving joints.
     let mut joints = Vec::new();
     for joint in &layout.joints {
         let place = if joint.joint_type.nq() == 1 { layout.q[joint.q] } else { None };
         let Some(place) = place else { return Ok(None) };
         let channel = &survey.channels[place];
         let [range, logged] = [channel.range, channel.logged].map(|(low, high)| high - low);
-        // Turns that were unwrapped between poses are no motion.
+        // Turns that were unwrapped between poses are not motion.
         let range = if logged > 0.0 { range.min(logged) } else { range };
         if range > STILL {
             joints.push((1 + place, range, channel.jump));
         }
     }
-    // The greatest change is known of angles only.
+    // The largest change is known only for angles.
     let may_jump = joints.iter().any(|(_, range, jump)| *jump > JUMP * range || *jump == 0.0);
     let count = rows.len();
     if !may_jump || count < FEWEST {
@@ -138,12 +138,12 @@ pub(super) fn find(
             return Ok(Some(resting));
         }
     }
-    // Without times every row may be a pose; those of a motion go on as they went before.
+    // Without times every row may be a pose; in a motion, consecutive changes are correlated.
     let is_table = !is_timed && products < SMOOTH * squares;
     Ok(is_table.then(|| (0..count).map(|k| k..k + 1).collect()))
 }
 
-/// The parts during which no joint moves.
+/// Returns the parts in which no joint moves.
 fn at_rest(
     parts: &[Range<usize>],
     joints: &[(usize, f64, f64)],
@@ -169,7 +169,7 @@ fn at_rest(
     Ok(out)
 }
 
-/// One record for each pose: means, at rest.
+/// Creates one record for each pose: mean values, at rest.
 pub(super) fn records(
     layout: &Layout,
     record: &Record,
@@ -212,13 +212,13 @@ pub(super) fn records(
     Ok(out)
 }
 
-/// Refuses a motion without times.
+/// Creates the error about a motion without times.
 pub(super) fn no_times(layout: &Layout) -> Error {
     let message = "there is no column t (time in seconds), and the positions change too little from row to row to be poses at rest";
     Error::columns(layout.place(), message)
 }
 
-/// Hands on each row, time first, with its number.
+/// Passes each row, time first, with its index.
 fn each(rows: &mut Spool, layout: &Layout, take: &mut dyn FnMut(usize, &[f64]) -> Result<()>) -> Result<()> {
     let (mut first, mut block) = (0, Vec::new());
     while first < rows.len() {

@@ -21,16 +21,16 @@ use crate::prepare::poses::{self, NumberedRows};
 use crate::prepare::record::{Record, Recorder};
 use crate::{Columns, Error, Log, Options, Result, count};
 
-/// Rate after decimation, in cut-offs: four are Nyquist's for what lies below 2 f₀ (−48 dB there), twice that is a margin.
+/// Rate after decimation, in cut-offs: four is the Nyquist rate for frequencies below 2 f₀ (−48 dB there); twice that adds a margin.
 const RATE_PER_CUTOFF: f64 = 8.0;
-/// Cut-off of the rows of equations, in cut-offs: the states are still intact there (gain 0.996).
+/// Cut-off of the rows of equations, relative to the cut-off of the log: the states are still intact there (gain 0.996).
 const ROWS_PER_CUTOFF: f64 = 0.5;
-/// Share of the work on a log that reading it is; the rest is filtering.
+/// Share of reading in the work on a log; the rest is filtering.
 const READ: f64 = 0.6;
-/// Samples looked at in one go for whether enough are usable.
+/// Number of samples processed at once to count the usable ones.
 const COUNTED: usize = 1 << 13;
 
-/// States and torques of a log, or of a part of it, on a uniform grid, all filtered alike; sample after sample.
+/// States and torques of a log, or of a part of it, on a uniform grid, all with the same filter; sample after sample.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Prepared {
@@ -42,43 +42,43 @@ pub struct Prepared {
     pub v: Vec<f64>,
     /// Accelerations, `nv` per sample.
     pub a: Vec<f64>,
-    /// Generalized forces, filtered like the motion, `nv` per sample; zero where not measured.
+    /// Generalized forces, filtered like the motion, `nv` per sample; zero if not measured.
     pub tau: Vec<f64>,
-    /// The same, unfiltered.
+    /// Unfiltered generalized forces.
     pub tau_raw: Vec<f64>,
-    /// Forces to use, `nv` per sample: measured, not in a filter's transient, not bridged, not saturated, and
+    /// Whether each force is to be used, `nv` per sample: measured, not in a filter's transient, not interpolated, not saturated, and
     /// not of a joint near standstill.
     pub keep: Vec<bool>,
-    /// Samples, one mark each, that are neither bridged nor in a filter's transient: those of `extra` to use.
+    /// Whether each sample is neither interpolated nor in a filter's transient, so that its `extra` can be used.
     pub sound: Vec<bool>,
-    /// The columns [`Options::extra`], filtered like the motion, as many numbers per sample as there are names.
+    /// Columns [`Options::extra`], filtered like the motion, as many numbers per sample as there are names.
     pub extra: Vec<f64>,
-    /// The same, unfiltered.
+    /// Unfiltered extra columns.
     pub extra_raw: Vec<f64>,
     /// Rate of these samples.
     pub rate_hz: f64,
     /// Rate of the log.
     pub log_rate_hz: f64,
-    /// Cut-off of the low-pass, where there is one.
+    /// Cut-off of the low-pass, if there is one.
     pub cutoff_hz: Option<f64>,
-    /// The low-pass for both sides of equations of these samples, with half the cut-off; none where nothing was filtered.
+    /// Low-pass for both sides of equations of these samples, with half the cut-off; `None` if nothing was filtered.
     pub row_filter: Option<RowFilter>,
     /// Notes about repairs and choices.
     pub notes: Vec<String>,
 }
 
 impl Prepared {
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.t.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.t.is_empty()
     }
 
-    /// Borrows these samples as measurements for the equations of a mechanism without loops, with all that the preparation knows:
+    /// Borrows these samples as measurements for the equations of a mechanism without loops, including all results of the preparation:
     /// raw forces, forces to use, independent samples, the filter of both sides, and [`Options::extra`] as the columns of the joint model.
     pub fn measurements<'a>(&'a self, equations: &Equations<'_>) -> inertial::Result<Measurements<'a>> {
         let samples = equations.samples(self.len(), &self.q, &self.v, &self.a)?;
@@ -93,15 +93,15 @@ impl Prepared {
         Ok(out)
     }
 
-    /// The part of the samples that is independent: a band of `f` Hz carries `2 f` independent numbers per second.
+    /// Returns the share of the samples that is independent: a band of `f` Hz carries `2 f` independent numbers per second.
     pub fn independent(&self) -> f64 {
         self.cutoff_hz.map_or(1.0, |f| (2.0 * f / self.rate_hz).min(1.0))
     }
 }
 
-/// A log that is prepared and read in parts, in memory that does not depend on its length.
+/// Prepared log that is read in parts, in memory independent of its length.
 ///
-/// The log is read once, from its start to its end, so it may be a pipe. What later steps need waits in memory, and beyond
+/// The source is read once, from start to end, so it may be a pipe. Data for later steps are kept in memory, and beyond
 /// 32 MB in a temporary file.
 ///
 /// ```
@@ -131,9 +131,9 @@ pub struct PreparedLog {
     log_rate_hz: f64,
     cutoff_hz: Option<f64>,
     row_filter: Option<RowFilter>,
-    /// Least speed of each velocity coordinate whose force counts.
+    /// Minimum speed of each velocity coordinate at which its force is used.
     slowest: Vec<f64>,
-    /// Samples that belong to neither side of a cut.
+    /// Samples that belong to neither part of a split.
     mixed: Range<usize>,
     notes: Vec<String>,
     source: LogSource,
@@ -142,14 +142,14 @@ pub struct PreparedLog {
 impl PreparedLog {
     /// Repairs, filters, differentiates and decimates a log of `mechanism`.
     ///
-    /// Velocities and accelerations that were measured are used; others are derivatives of the filtered signal before them
+    /// Measured velocities and accelerations are used; others are derivatives of the filtered position or velocity
     /// (five points, fourth order). All signals pass the same filter, so both sides of the equation of motion lose the same
     /// band.
     pub fn new(mechanism: &Mechanism, reader: &mut dyn Reader, options: &Options) -> Result<Self> {
         Self::watched(mechanism, reader, options, &mut |_| ())
     }
 
-    /// Prepares a log; `watch` is told the share of the work that is done, 0 to 1.
+    /// Prepares a log; `watch` receives the completed share of the work, 0 to 1.
     pub fn watched(
         mechanism: &Mechanism,
         reader: &mut dyn Reader,
@@ -170,8 +170,8 @@ impl PreparedLog {
         Self::of_layout(layout, reader, (&[], is_timed), options, columns.notes, watch)
     }
 
-    /// Prepares columns that belong to no mechanism: [`Options::extra`], the automatic cut-off taken from the spectra of
-    /// those named in `motion` (angular velocities, say).
+    /// Prepares columns that belong to no mechanism: [`Options::extra`]. The automatic cut-off is determined by the spectra of
+    /// the columns in `motion` (for example angular velocities).
     pub fn of_columns(reader: &mut dyn Reader, motion: &[&str], options: &Options) -> Result<Self> {
         let columns = Columns::named(reader.file(), reader.names(), options)
             .map_err(|error| error.advised(reader.advice()))?;
@@ -282,7 +282,7 @@ impl PreparedLog {
         Ok(out)
     }
 
-    /// Takes rows as poses at rest, one sample each.
+    /// Converts rows of poses at rest to one sample per pose.
     fn of_poses(
         layout: Layout,
         survey: Survey,
@@ -314,43 +314,43 @@ impl PreparedLog {
         })
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Notes about repairs and choices.
+    /// Returns the notes about repairs and choices.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Identity of the log: its name and some of its rows.
+    /// Returns the identity of the log: its name and some of its rows.
     pub fn source(&self) -> &LogSource {
         &self.source
     }
 
-    /// Rate of the samples.
+    /// Returns the rate of the samples.
     pub fn rate_hz(&self) -> f64 {
         1.0 / self.step
     }
 
-    /// Cut-off of the low-pass, where there is one.
+    /// Returns the cut-off of the low-pass, if there is one.
     pub fn cutoff_hz(&self) -> Option<f64> {
         self.cutoff_hz
     }
 
-    /// The low-pass for both sides of equations of these samples, with half the cut-off; none where nothing was filtered.
+    /// Returns the low-pass for both sides of equations of these samples, with half the cut-off; `None` if nothing was filtered.
     pub fn row_filter(&self) -> Option<&RowFilter> {
         self.row_filter.as_ref()
     }
 
-    /// The first samples, and the last `fraction` of them to validate with. From then on, samples that the filter mixes
-    /// across the cut are not kept on either side, so the second part is new to the first.
+    /// Splits the samples: the last `fraction` of them is held out for validation. Afterwards, samples that the filter mixes
+    /// across the split are kept on neither side, so the held-out part is independent of the first.
     pub fn hold_out(&mut self, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(Error::Option(format!("holdout {fraction}: expected a fraction between 0 and 1")));
@@ -364,7 +364,7 @@ impl PreparedLog {
         Ok((0..cut, cut..n))
     }
 
-    /// Some samples.
+    /// Reads some samples.
     pub fn read(&mut self, range: Range<usize>) -> Result<Prepared> {
         let (nq, nv) = (self.layout.nq(), self.layout.nv());
         let range = range.start.min(self.len())..range.end.min(self.len());
@@ -418,7 +418,7 @@ impl PreparedLog {
         Ok(out)
     }
 
-    /// Refuses a log with fewer usable forces than the mechanism has parameters, and says why they are so few.
+    /// Rejects a log with fewer usable forces than the mechanism has parameters; the error contains the reason.
     fn check_usable(&mut self) -> Result<()> {
         let (wanted, nv) = (self.layout.parameters, self.layout.nv());
         let (mut kept, mut slow, mut first) = (0, 0, 0);
@@ -492,7 +492,7 @@ fn row_filter(
     rate_hz: f64,
 ) -> Result<Option<RowFilter>> {
     let cutoff = ROWS_PER_CUTOFF * cutoff_hz;
-    // Where samples were dropped beyond the cut-off there is nothing left to filter.
+    // If decimation already removed all frequencies above the cut-off, there is nothing left to filter.
     if cutoff >= 0.5 * rate_hz {
         return Ok(None);
     }

@@ -19,16 +19,16 @@ pub(crate) struct Record {
     pub width: usize,
     /// Velocity coordinates whose force was measured.
     pub measured: Vec<usize>,
-    /// Columns whose force saturates, and the values at which it does.
+    /// Columns whose force saturates, and the values of saturation.
     pub saturated: Vec<(usize, [f64; 2])>,
-    /// Position and velocity coordinate of joints that do not move, and where they stand: what differs from that is noise, and its
-    /// derivatives would be taken for motion.
+    /// Position coordinate, velocity coordinate and position of joints that do not move. Deviations from this position are noise, whose
+    /// derivatives must not count as motion.
     pub still: Vec<(usize, usize, f64)>,
     /// Ends of the parts.
     ends: [usize; 8],
 }
 
-/// A record's parts.
+/// Parts of a record.
 pub(crate) struct Parts<'r> {
     pub q: &'r [f64],
     pub v: &'r [f64],
@@ -37,7 +37,7 @@ pub(crate) struct Parts<'r> {
     pub tau_raw: &'r [f64],
     pub extra: &'r [f64],
     pub extra_raw: &'r [f64],
-    /// Bits of what is not to be used here; see [`Layout::doubt`].
+    /// Bits of the values that must not be used here; see [`Layout::doubt`].
     pub doubt: u64,
 }
 
@@ -73,16 +73,16 @@ impl Record {
     }
 }
 
-/// Filters, differentiates and decimates rows of the grid.
+/// Recorder that filters, differentiates and decimates rows of the grid.
 pub(crate) struct Recorder<'l> {
     layout: &'l Layout,
     record: &'l Record,
     derive: Derive<'l>,
     pub records: Spool,
     row: Vec<f64>,
-    /// Marks of each kind of doubt.
+    /// Marks of each kind of unusable value.
     marks: Vec<Marks>,
-    /// Greatest speeds.
+    /// Maximum speeds.
     pub speeds: Vec<f64>,
     /// Comparisons of velocities and of accelerations with derivatives.
     pub slips: [Vec<Slip>; 2],
@@ -102,7 +102,7 @@ impl<'l> Recorder<'l> {
         }
     }
 
-    /// Takes all rows; `watch` is told the share that was taken.
+    /// Processes all rows; `watch` receives the share processed.
     pub fn run(
         &mut self,
         grid: &Grid,
@@ -120,12 +120,12 @@ impl<'l> Recorder<'l> {
                 let follow = move || {
                     received.into_iter().try_for_each(|smoothed| {
                         recorder.take(&smoothed.rows, &smoothed.raw, &smoothed.doubts)?;
-                        // After the last rows nobody needs the memory again.
+                        // After the last rows the memory is no longer needed.
                         let _ = back.send(smoothed);
                         Ok(())
                     })
                 };
-                // Filtering takes about as long as what follows it.
+                // Filtering takes about as long as the following steps, so they run in parallel.
                 let follower = std::thread::Builder::new().spawn_scoped(scope, follow).ok()?;
                 let done =
                     source.each(delay.as_mut(), rows, kernel.clone(), watch, &mut |rows, raw, doubts| {
@@ -136,7 +136,7 @@ impl<'l> Recorder<'l> {
                         smoothed.raw.extend_from_slice(raw);
                         smoothed.doubts.clear();
                         std::mem::swap(&mut smoothed.doubts, doubts);
-                        // Where nobody listens any more, the other thread has failed and says why.
+                        // If the channel is closed, the other thread has failed and reports its error.
                         let _ = sender.send(smoothed);
                         Ok(())
                     });
@@ -154,7 +154,7 @@ impl<'l> Recorder<'l> {
         })
     }
 
-    /// Takes smoothed rows, and the doubts that were met until their end.
+    /// Processes smoothed rows, and the marks up to their end.
     fn take(&mut self, rows: &[f64], raw: &[f64], doubts: &[(usize, u64)]) -> Result<()> {
         for &(i, mut doubt) in doubts {
             while doubt != 0 {
@@ -194,7 +194,7 @@ impl<'l> Recorder<'l> {
     }
 }
 
-/// Rows on their way from one thread to another.
+/// Rows passed from one thread to another.
 #[derive(Default)]
 struct Smoothed {
     rows: Vec<f64>,
@@ -202,10 +202,10 @@ struct Smoothed {
     doubts: Vec<(usize, u64)>,
 }
 
-/// Takes rows smoothed and as they came, and the numbers of doubtful ones with their marks.
+/// Consumer of smoothed rows, raw rows, and the indices of marked rows with their marks.
 type SmoothedSink<'s> = &'s mut dyn FnMut(&[f64], &[f64], &mut Vec<(usize, u64)>) -> Result<()>;
 
-/// Rows of the grid, filtered.
+/// Filtered rows of the grid.
 struct SmoothedRows<'l> {
     layout: &'l Layout,
     record: &'l Record,
@@ -213,7 +213,7 @@ struct SmoothedRows<'l> {
 }
 
 impl SmoothedRows<'_> {
-    /// Hands all rows on; `watch` is told the share that was taken.
+    /// Passes all rows to the consumer; `watch` receives the share processed.
     fn each(
         &self,
         delay: Option<&mut Delay>,
@@ -252,7 +252,7 @@ impl SmoothedRows<'_> {
     }
 }
 
-/// Samples too near to a mark or to an end.
+/// Samples too close to a mark or to an end.
 struct Marks {
     reach: usize,
     count: usize,
@@ -264,7 +264,7 @@ impl Marks {
         Self { reach, count, near: VecDeque::new() }
     }
 
-    /// Marks come in order.
+    /// Adds a mark; marks are in order.
     fn mark(&mut self, i: usize) {
         let around = i.saturating_sub(self.reach)..i + self.reach + 1;
         match self.near.back_mut() {
@@ -273,7 +273,7 @@ impl Marks {
         }
     }
 
-    /// Returns whether sample `i` is clear of them; asked in order.
+    /// Returns whether sample `i` is not close to a mark; calls must be in order.
     fn clear(&mut self, i: usize) -> bool {
         while self.near.front().is_some_and(|near| near.end <= i) {
             self.near.pop_front();

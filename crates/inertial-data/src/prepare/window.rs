@@ -5,22 +5,22 @@ use nalgebra::{SMatrix, SVector};
 
 use crate::Columns;
 
-/// Coefficients of the local polynomials: fourth order, whose second derivative is good to `(ω h)⁴/130` at the angular
-/// frequency `ω` for a window of half width `h`.
+/// Number of coefficients of the local polynomials: fourth order, whose second derivative has a relative error of `(ω h)⁴/130` at the
+/// angular frequency `ω` for a window of half width `h`.
 const COEFFICIENTS: usize = 5;
 
-/// Least number of samples in a window: nearly twice the coefficients, so that noise is averaged.
+/// Minimum number of samples in a window: nearly twice the coefficients, so that noise is averaged.
 const LEAST_SAMPLES: usize = 9;
 
-/// Logarithms are taken about the sample in the middle, then about the smoothed pose: there, their derivatives are velocity and
-/// acceleration.
+/// Number of passes: logarithms are taken about the sample in the middle, then about the smoothed pose, where their derivatives are
+/// velocity and acceleration.
 const PASSES: usize = 2;
 
-/// One row of a stream.
+/// Row of a stream.
 #[derive(Debug)]
 pub(super) struct Row {
     pub t: f64,
-    /// Columns in the order `q dq ddq tau`, those that are there.
+    /// Available columns in the order `q dq ddq tau`.
     pub values: Vec<f64>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Places {
     pub dq: Vec<Option<usize>>,
     pub ddq: Vec<Option<usize>>,
     pub tau: Vec<Option<usize>>,
-    /// Velocity coordinates of a floating base.
+    /// Whether each velocity coordinate belongs to a floating base.
     pub free: Vec<bool>,
 }
 
@@ -62,14 +62,14 @@ pub(super) struct State {
     pub a: Vec<f64>,
 }
 
-/// Rows around a time, with the weights of each for value, first and second derivative there.
+/// Rows around a time, each with its weights for the value, first and second derivative at that time.
 pub(super) struct Window<'w> {
     rows: Vec<&'w Row>,
     weights: Vec<[f64; 3]>,
 }
 
 impl<'w> Window<'w> {
-    /// Weights of rows within `half` of `middle`; too few rows give a message.
+    /// Computes the weights of rows within `half` of `middle`; too few rows result in an error message.
     pub fn new(rows: impl Iterator<Item = &'w Row>, middle: f64, half: f64) -> Result<Self, String> {
         let rows: Vec<&Row> = rows.collect();
         let powers = |t: f64| {
@@ -98,24 +98,25 @@ impl<'w> Window<'w> {
         Ok(Self { rows, weights })
     }
 
-    /// A function of the rows' values, smoothed: its value or a derivative.
+    /// Returns the smoothed value or derivative of a function of the rows' values.
     pub fn fit(&self, of: impl Fn(&[f64]) -> f64, order: usize) -> f64 {
         self.rows.iter().zip(&self.weights).map(|(r, w)| w[order] * of(&r.values)).sum()
     }
 
-    /// The part of white samples that stays independent: of their noise the value keeps this part of the variance, the band that
-    /// is left.
+    /// Returns the share of white samples that stays independent: the variance of the smoothed value relative to that of the
+    /// samples, which is
+    /// the remaining bandwidth.
     pub fn independent(&self) -> f64 {
         self.weights.iter().map(|w| w[0] * w[0]).sum::<f64>().clamp(f64::EPSILON, 1.0)
     }
 
-    /// Positions, and the velocities and accelerations that they imply; `middle` are the values of the row in the middle.
+    /// Returns the positions, and the velocities and accelerations derived from them; `middle` are the values of the middle row.
     pub fn state(&self, mechanism: &Mechanism, places: &Places, middle: &[f64]) -> State {
         let mut out =
             State { q: mechanism.neutral(), v: vec![0.0; mechanism.nv()], a: vec![0.0; mechanism.nv()] };
         for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
             let (places, velocities) = (&places.q[joint.q_range()], joint.v_range());
-            // A pose that is not known stays neutral.
+            // An unknown pose stays neutral.
             let Some(places) = places.iter().copied().collect::<Option<Vec<usize>>>() else { continue };
             let plain =
                 places.len() == velocities.len() && !matches!(joint.joint_type, JointType::Planar { .. });

@@ -1,4 +1,4 @@
-//! Arrays of NumPy and MATLAB and bags of ROS 2, written by the libraries that people use, against the same log as text.
+//! Tests of NumPy and MATLAB arrays and ROS 2 bags, written by the usual libraries, against the same log as text.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,14 +11,14 @@ fn read(path: &Path, source: &Source) -> inertial_data::Result<Log> {
     Log::collect(open(path, source)?)
 }
 
-/// Files of all kinds in a folder; none where Python is missing.
+/// Returns a folder with files of all kinds; `None` if Python is missing.
 fn written() -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().unwrap();
     python::run("write_arrays.py", &[folder.path().to_str().unwrap()])?;
     Some(folder)
 }
 
-/// The columns of `expected`, by other names where `rename` says so, bit for bit.
+/// Asserts that the columns of `expected`, renamed by `rename`, are equal bit for bit.
 fn same(found: &Log, expected: &Log, rename: impl Fn(&str) -> String, what: &str) {
     for name in expected.names() {
         let own = rename(name);
@@ -61,13 +61,13 @@ fn arrays_hold_what_text_holds() {
     for (a, b) in narrow.column("q2").unwrap().iter().zip(expected.column("q2").unwrap()) {
         assert_eq!(*a, (1000.0 * b).trunc());
     }
-    // A matrix has no names: a map gives them.
+    // A matrix has no names; a map provides them.
     let error = read(&at("matrix.npy"), &Source::default()).unwrap_err().to_string();
     assert!(error.contains("a column map can name the 10 columns"), "{error}");
     let map = "[columns]\nt = \"column_1\"\nq = \"column_{2..4}\"\ndq = \"column_{5..7}\"\ntau = \"column_{8..10}\"\n";
     let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
     same(&read(&at("matrix.npy"), &source).unwrap(), &expected, str::to_owned, "matrix.npy");
-    // Lists of Parquet: what `state` is, a map tells.
+    // Lists of Parquet: a map defines the meaning of `state`.
     let map = "[columns]\nq = \"observation.state_{i}\"\n";
     let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
     let mut reader = open(&at("lists.parquet"), &source).unwrap();
@@ -175,7 +175,7 @@ fn datasets_of_lerobot_hold_what_text_holds() {
             let column = log.column(own).unwrap_or_else(|| panic!("{name}: no {own} in {:?}", log.names()));
             assert_eq!(column, expected.column(other).unwrap(), "{name}: {own}");
         }
-        // The second episode begins a second after the first.
+        // The second episode starts one second after the first.
         let (t, step) = (log.column("t").unwrap(), 0.004);
         let half = t.len() / 2;
         assert!((t[half] - t[half - 1] - 1.0).abs() < 1e-9 && (t[half + 1] - t[half] - step).abs() < 1e-9);
@@ -198,7 +198,7 @@ fn datasets_of_lerobot_hold_what_text_holds() {
     error("data cannot be read");
 }
 
-/// Files that are cut, and files with one bit changed: one line or other numbers, never a panic.
+/// Tests truncated files, and files with one changed bit: a one-line error or other numbers, never a panic.
 #[test]
 fn damaged_files_are_named() {
     let Some(folder) = written() else { return };
@@ -232,7 +232,7 @@ fn damaged_files_are_named() {
         };
         for k in 1..20 {
             let error = one_line(&bytes[..bytes.len() * k / 20]);
-            // What is lost at the end of a bag are whole pages, which others name.
+            // Truncation removes whole pages at the end of a bag, to which other pages refer.
             assert!(error.is_err(), "{name} {k}/20");
             assert!(error.unwrap_err().contains("damaged"), "{name}");
         }
@@ -240,7 +240,7 @@ fn damaged_files_are_named() {
         for round in 0..150 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let mut damaged = bytes.clone();
-            // Half of them in the first bytes, where the structure is.
+            // Half of the changes are in the first bytes, which contain the structure.
             let reach = if round % 2 == 0 { 600.min(bytes.len()) } else { bytes.len() };
             damaged[(state >> 33) as usize % reach] ^= 1 << (state >> 20 & 7);
             let _ = one_line(&damaged);

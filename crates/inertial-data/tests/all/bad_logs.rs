@@ -1,4 +1,4 @@
-//! Every bad log has one line that says where and what.
+//! Tests that every bad log results in a one-line message with the location and the problem.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ fn failure(names: Vec<String>, columns: Vec<Vec<f64>>) -> Error {
     failure_with(names, columns, &Options::default())
 }
 
-/// The message after a change to a clean log.
+/// Returns the message after a change to a clean log.
 fn damaged(change: impl FnOnce(&mut Vec<String>, &mut Vec<Vec<f64>>)) -> String {
     let (mut names, mut columns) = clean(1000, 100.0);
     change(&mut names, &mut columns);
@@ -93,7 +93,7 @@ fn units_that_are_unlikely() {
     let degrees = scaled(2, 57.3);
     assert!(degrees.contains("column q2: an angle of 57.3 rad (the limit is 3)"), "{degrees}");
     assert!(degrees.contains("degrees"));
-    // A slide may be anywhere.
+    // A prismatic joint may have any position.
     let (names, mut columns) = clean(1000, 100.0);
     columns[3].iter_mut().for_each(|x| *x *= 57.3);
     assert!(prepare(&arm(), &Log::new("log.csv", names, columns).unwrap(), &Options::default()).is_ok());
@@ -103,7 +103,7 @@ fn units_that_are_unlikely() {
         c.push(c[0].iter().map(|&t| velocity(t)).collect());
     });
     assert!(speed.contains("column dq1") && speed.contains("degrees per second"), "{speed}");
-    // Accelerations are judged by velocities.
+    // Accelerations are compared with velocities.
     let acceleration = |factor: f64| {
         damaged(move |n, c| {
             n.push("ddq1".into());
@@ -117,7 +117,7 @@ fn units_that_are_unlikely() {
         acceleration(-1.0),
         "log.csv: column ddq1: has the opposite sign of the derivative of its velocity"
     );
-    // Who knows better may say so.
+    // The user may override the check.
     let (names, mut columns) = clean(1000, 100.0);
     columns[2].iter_mut().for_each(|x| *x *= 5.0);
     let log = Log::new("log.csv", names, columns).unwrap();
@@ -125,7 +125,7 @@ fn units_that_are_unlikely() {
     assert!(prepare(&arm(), &log, &Options { trust_units: true, ..Options::default() }).is_ok());
 }
 
-/// Without limits of position, the limit of speed tells degrees: 10° at 3 rad/s are 30 where 10 rad/s are the limit.
+/// Tests that without position limits, the speed limit reveals degrees: 10° at 3 rad/s appear as 30 for a limit of 10 rad/s.
 #[test]
 fn small_motions_of_continuous_joints_in_degrees() {
     let text = r#"<robot name="wheel"><link name="base"/><link name="a"/><joint name="axle" type="continuous"><parent link="base"/>

@@ -1,4 +1,4 @@
-//! Bags with several topics, types and rates, as rosbags writes them.
+//! Tests of bags with several topics, types and rates, as written by rosbags.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,17 +31,18 @@ fn mapped(columns: &str) -> Source {
     Source { map: Some(ColumnMap::parse(columns, "map.toml").unwrap()), raw: false, ..Source::default() }
 }
 
-/// The signals that the script writes.
+/// Returns the signals that the script writes.
 fn signal(k: u32, t: f64) -> f64 {
     let k = f64::from(k);
     (k + 1.0) * ((1.0 + 0.3 * k) * t + k).sin()
 }
 
-/// Compares a column with a signal at the stamps of the log; `gap` is the time between messages where it is interpolated.
+/// Compares a column with a signal at the stamps of the log; `gap` is the time between interpolated messages.
 fn compare(log: &Log, name: &str, k: u32, gap: f64, place: &str) {
     let (t, values) =
         (log.column("t").unwrap(), log.column(name).unwrap_or_else(|| panic!("{place}: no {name}")));
-    // Straight lines are off by at most a h²/8 of the second derivative; single precision and stamps in seconds since 1970 add theirs.
+    // Linear interpolation has an error of at most h²/8 times the second derivative; single precision and stamps in seconds since 1970 add
+    // rounding errors.
     let (amplitude, rate) = (f64::from(k) + 1.0, 1.0 + 0.3 * f64::from(k));
     let tolerance = amplitude * rate * rate * gap * gap / 8.0 + 1e-6 * amplitude;
     let mut compared = 0;
@@ -50,7 +51,7 @@ fn compare(log: &Log, name: &str, k: u32, gap: f64, place: &str) {
         assert!((value - expected).abs() <= tolerance, "{place}: {name} at {t}: {value}, not {expected}");
         compared += 1;
     }
-    // Others start later and end earlier than the first topic by less than one of their messages.
+    // The other topics start later and end earlier than the first one by less than one of their messages.
     assert!(compared + 30 >= t.len() && compared > 300, "{place}: {name}: {compared} of {}", t.len());
 }
 
@@ -84,7 +85,7 @@ fn topics_of_other_rates_are_interpolated() {
     let Some(folder) = written() else { return };
     for bag in bags(folder.path()) {
         let place = bag.display().to_string();
-        // States of joints give the rows wherever they stand in the list.
+        // Joint states define the rows regardless of their position in the list.
         let log = read(&bag, &topic("/ft, /joint_states,/imu")).unwrap();
         assert_eq!(log.len(), 2000, "{place}");
         compare(&log, "q.shoulder", 0, 0.0, &place);
@@ -119,7 +120,7 @@ fn any_message_is_read_by_the_paths_of_its_fields() {
         assert_eq!(log.len(), 2000, "{place}");
         compare(&log, "q1", 0, 0.0, &place);
         compare(&log, "tau2", 3, 0.008, &place);
-        // All numbers of a topic, whatever they mean; long sequences are left out.
+        // All numbers of a topic of any meaning; long sequences are omitted.
         let raw = Source { raw: true, ..topic("/low_state") };
         let names = open(&bag, &raw).unwrap().names().to_vec();
         assert!(names.contains(&"/low_state.motor_state[1].spare[0]".to_owned()), "{names:?}");
@@ -140,7 +141,7 @@ fn what_is_missing_is_named() {
     }
 }
 
-/// Damaged messages and definitions are read as something else, or refused in one line.
+/// Tests that damaged messages and definitions result in other values or a one-line error.
 #[test]
 fn damaged_bags_end_in_one_line() {
     let Some(folder) = written() else { return };
@@ -157,7 +158,7 @@ fn damaged_bags_end_in_one_line() {
         let whole = std::fs::read(folder.path().join(name)).unwrap();
         for _ in 0..12 {
             let mut bytes = whole.clone();
-            // Definitions and the first messages stand near the start.
+            // Definitions and the first messages are near the start.
             let near = if random(2) == 0 { bytes.len() } else { bytes.len().min(20_000) };
             for _ in 0..=random(4) {
                 let at = random(near);

@@ -1,4 +1,4 @@
-//! The low-pass against its known response.
+//! Tests of the low-pass against its known response.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ fn wave(f: f64, phase: f64, n: usize) -> Vec<f64> {
     (0..n).map(|k| (2.0 * PI * f * k as f64 / RATE + phase).sin()).collect()
 }
 
-/// Amplitude and phase of a wave in the middle of a signal, by projection on whole periods.
+/// Returns the amplitude and phase of a wave in the middle of a signal, by projection on whole periods.
 fn response(x: &[f64], f: f64) -> (f64, f64) {
     let period = (RATE / f).round() as usize;
     let from = x.len() / 4 / period * period;
@@ -37,7 +37,7 @@ fn the_gain_is_butterworths_squared_and_the_phase_is_zero() {
             let (gain, phase) = response(&x, f);
             let ratio = (PI * f / RATE).tan() / (PI * 10.0 / RATE).tan();
             let expected = 1.0 / (1.0 + ratio.powf(2.0 * order as f64));
-            // What is left of the ends in the middle, 20 s away, is far below this.
+            // The effect of the ends in the middle, 20 s away, is far below this tolerance.
             assert!((gain - expected).abs() < 1e-9, "order {order}, {f} Hz: {gain} {expected}");
             assert!((filter.gain(f, RATE) - expected).abs() < 1e-12, "order {order}, {f} Hz");
             assert!(phase.abs() < 1e-6, "order {order}, {f} Hz: phase {phase}");
@@ -58,7 +58,7 @@ fn constants_and_ramps_pass_up_to_the_ends() {
     let mut ramp: Vec<f64> = (0..3000).map(|k| 5.0 + 0.01 * f64::from(k)).collect();
     let expected = ramp.clone();
     filter.apply(&mut ramp);
-    // The ramp's start is a disturbance that has decayed to 1e-3 of the filter's lag (about 0.4 here) at the first sample.
+    // The start of the ramp is a disturbance that has decayed to 1e-3 of the filter's lag (about 0.4 here) at the first sample.
     for (x, e) in ramp.iter().zip(&expected) {
         assert!((x - e).abs() < 1e-3, "{x} {e}");
     }
@@ -71,7 +71,7 @@ fn a_reversed_signal_gives_the_reversed_result() {
     let mut y: Vec<f64> = x.iter().rev().copied().collect();
     filter.apply(&mut x);
     filter.apply(&mut y);
-    // Away from the ends, where the start of each pass differs.
+    // Away from the ends, where the starts of the two passes differ.
     for k in 300..1700 {
         assert!((x[k] - y[1999 - k]).abs() < 1e-9);
     }
@@ -106,7 +106,7 @@ fn the_bandwidth_is_that_of_the_fastest_part_not_of_the_noise() {
     let found = motion_bandwidth([&slow[..], &mixed, &still], RATE);
     assert!((found - 4.0).abs() < 0.1, "{found}");
     assert_eq!(motion_bandwidth([&still[..]], RATE), 0.0);
-    // Noise alone is no motion, and one wrong value none either.
+    // Neither noise alone nor a single wrong value is motion.
     let noise: Vec<f64> = (0..n).map(|_| random()).collect();
     assert_eq!(motion_bandwidth([&noise[..]], RATE), 0.0);
     let mut glitch = wave(0.5, 0.0, n);

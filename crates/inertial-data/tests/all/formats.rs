@@ -1,4 +1,4 @@
-//! Parquet and MCAP against the same log in CSV, written by their own crates and, where Python is there, by other writers.
+//! Tests of Parquet and MCAP against the same log in CSV, written by their own crates and, if Python is available, by other writers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ fn read(path: &Path, source: &Source) -> inertial_data::Result<Log> {
     Log::collect(open(path, source)?)
 }
 
-/// Writes columns as doubles (gaps as nulls) in row groups of `group` rows.
+/// Writes columns as doubles (missing values as nulls) in row groups of `group` rows.
 fn write_parquet(path: &Path, names: &[String], columns: &[Vec<f64>], group: usize) {
     let fields: Vec<String> = names.iter().map(|n| format!("optional double {n};")).collect();
     let schema = Arc::new(parse_message_type(&format!("message log {{ {} }}", fields.join("\n"))).unwrap());
@@ -44,7 +44,7 @@ fn write_parquet(path: &Path, names: &[String], columns: &[Vec<f64>], group: usi
     file.close().unwrap();
 }
 
-/// The same numbers, gaps where gaps are.
+/// Asserts that two logs have the same numbers and the same missing values.
 fn same(a: &Log, b: &Log) {
     assert_eq!(a.names(), b.names());
     for k in 0..a.names().len() {
@@ -53,7 +53,7 @@ fn same(a: &Log, b: &Log) {
     }
 }
 
-/// What a reader says of how much it has read rises to all, in every format; a stream's length is not known.
+/// Tests that the reported share of a file increases to one in every format; the length of a stream is unknown.
 #[test]
 fn readers_know_how_much_they_have_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,7 +87,7 @@ fn parquet_holds_what_csv_holds() {
     let log = read(&path, &Source::default()).unwrap();
     same(&log, &Log::new("", names, columns).unwrap());
     assert_eq!((log.rows()[0], log.rows()[9999]), (1, 10_000));
-    // Some columns only, in another order.
+    // Only some columns, in another order.
     let mut reader = open(&path, &Source::default()).unwrap();
     reader.select(&[2, 0]);
     let rows = reader.next_rows().unwrap().unwrap();
@@ -148,7 +148,7 @@ struct JointState {
     effort: Vec<f64>,
 }
 
-/// Messages of three joints whose order changes, some without effort, on one topic beside another type.
+/// Creates messages of three joints in changing order, some without effort, on one topic beside another type.
 fn states(count: i32) -> Vec<JointState> {
     (0..count)
         .map(|i| {
@@ -264,7 +264,7 @@ fn truncated_and_damaged_files_are_named() {
             let error = read(&cut, &Source::default()).unwrap_err().to_string();
             assert!(error.contains("truncated") && error.lines().count() == 1, "{parquet} {k}: {error}");
         }
-        // One byte changed: an error in one line or (in the values themselves) other numbers, never a panic.
+        // One changed byte results in a one-line error or (in the values themselves) in other numbers, never in a panic.
         let mut state = 1u64;
         for _ in 0..200 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -304,7 +304,7 @@ fn maps_rename_and_scale() {
     assert_eq!(log.names(), names);
     let first: Vec<f64> = (0..7).map(|k| log.column_at(k)[0]).collect();
     let pi = std::f64::consts::PI;
-    // Products of rounded factors: a unit in the last place.
+    // Products of rounded factors: one unit in the last place.
     for (found, expected) in first.iter().zip([0.0, pi, 0.5 * pi, 0.6, 1.5, 6.0, 7.0]) {
         assert!((found - expected).abs() < 1e-15, "{first:?}");
     }
@@ -348,7 +348,7 @@ fn maps_that_fit_nothing_say_so() {
     }
 }
 
-/// Files of other writers: pyarrow, and the ROS 2 support of mcap.
+/// Tests files of other writers: pyarrow, and the ROS 2 support of mcap.
 #[test]
 fn files_written_in_python_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -364,7 +364,7 @@ fn files_written_in_python_are_read() {
     for name in expected.names() {
         let (found, expected) = (states.column(name).unwrap(), expected.column(name).unwrap());
         assert_eq!(found.len(), expected.len());
-        // Stamps are rounded to nanoseconds, the rest is not.
+        // Only stamps are rounded, to nanoseconds.
         assert!(found.iter().zip(expected).all(|(a, b)| if name == "t" {
             (a - b).abs() < 1e-8
         } else {

@@ -1,4 +1,4 @@
-//! Prepared signals against the motion they were made from.
+//! Tests of prepared signals against the underlying motion.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ fn log(names: Vec<String>, columns: Vec<Vec<f64>>) -> Log {
     Log::new("log.csv", names, columns).unwrap()
 }
 
-/// Greatest errors of positions, velocities, accelerations and torques among the samples to use.
+/// Returns the maximum errors of positions, velocities, accelerations and torques among the usable samples.
 fn errors(p: &Prepared) -> [f64; 4] {
     let mut worst = [0.0_f64; 4];
     for (i, &t) in p.t.iter().enumerate() {
@@ -54,8 +54,8 @@ fn the_automatic_filter_leaves_the_motion_and_takes_the_noise() {
     // The fastest joint moves at 6 rad/s.
     assert!((cutoff - 5.0 * 6.0 / (2.0 * PI)).abs() < 0.5, "{cutoff}");
     assert!(p.notes.iter().any(|n| n.contains("low-pass at") && n.contains("bandwidth of")), "{:?}", p.notes);
-    // At a fifth of the cut-off the gain is 1 − 5⁻⁸ = 1 − 2.6e-6; the rest is what the reflection at the ends leaves: a
-    // hundredth of a jump of the acceleration (36) and less of the others.
+    // At a fifth of the cut-off the gain is 1 − 5⁻⁸ = 1 − 2.6e-6. The rest is the effect of the reflection at the ends: a
+    // hundredth of a jump of the acceleration (36), and less for the other quantities.
     let [q, v, a, tau] = errors(&p);
     assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-3, "{q} {v} {a} {tau}");
     assert!(p.rate_hz >= 8.0 * cutoff && p.rate_hz < 17.0 * cutoff);
@@ -75,7 +75,7 @@ fn the_automatic_filter_leaves_the_motion_and_takes_the_noise() {
     assert!(errors(&noisy)[2] < 0.5, "{:?}", errors(&noisy));
 }
 
-/// Numbers between −1 and 1, evenly spread.
+/// Returns uniformly distributed numbers between −1 and 1.
 fn noise() -> impl FnMut() -> f64 {
     let mut state = 7u32;
     move || {
@@ -84,10 +84,10 @@ fn noise() -> impl FnMut() -> f64 {
     }
 }
 
-/// The motions of [`common::motion`], which have one frequency each, call for this cut-off: five times the highest.
+/// Expected cut-off for the motions of [`common::motion`], which have one frequency each: five times the highest.
 const WANTED_HZ: f64 = 5.0 * 6.0 / (2.0 * PI);
 
-/// Five bandwidths of the motion: noise and repairs show more clearly than with the default.
+/// Returns options with five bandwidths of the motion: noise and repairs are more visible than with the default.
 fn five_bandwidths() -> Options {
     Options { bandwidths: 5.0, ..Options::default() }
 }
@@ -97,7 +97,7 @@ fn the_automatic_cutoff_keeps_forty_bandwidths_below_100_hz() {
     let mechanism = arm();
     let cutoff = |rate: f64, faster: f64| {
         let (names, mut columns) = clean(20_000, rate);
-        // The same motion in less time.
+        // Same motion in less time.
         columns[0].iter_mut().for_each(|t| *t /= faster);
         prepare(&mechanism, &log(names, columns), &Options::default()).unwrap().cutoff_hz.unwrap()
     };
@@ -127,20 +127,20 @@ fn the_automatic_cutoff_is_that_of_the_motion_whatever_the_encoder() {
     check("jitter of 1 ms", &mut |c| each(c, 0..1, 1e-3));
     let step = 2.0 * PI / 4096.0;
     check("12 bits", &mut |c| c[1..4].iter_mut().flatten().for_each(|x| *x = (*x / step).round() * step));
-    // The elbow is held: by range, and against its noise.
+    // The elbow does not move: detected by its range, and despite its noise.
     for size in [1e-5, 1e-3] {
         check("held", &mut |c| {
             c[2].fill(0.5);
             each(c, 2..3, size);
         });
     }
-    // Its derivatives are no motion.
+    // The derivatives of its noise are not motion.
     let p = check("held", &mut |c| {
         c[2].fill(0.5);
         each(c, 2..3, 1e-5);
     });
     assert!((0..p.len()).all(|i| p.v[3 * i + 1] == 0.0 && p.a[3 * i + 1] == 0.0));
-    // One wrong value is told with its row, and its neighbours take its place.
+    // A single wrong value is reported with its row and replaced by interpolation.
     let p = check("glitch", &mut |c| {
         each(c, 1..4, 1e-5);
         c[1][1500] += 0.5;
@@ -173,7 +173,7 @@ fn the_note_on_the_cutoff_tells_why_it_is_not_five_times_the_bandwidth() {
     assert!((noisy.cutoff_hz.unwrap() - 3.1).abs() < 0.2, "{:?}", noisy.notes);
     told(&noisy, "a higher one would let too much noise into its acceleration");
     told(&prepared(200.0, 0.5), "of its acceleration is noise even with this cut-off");
-    // What bends within a fraction of a period wants more than five.
+    // Signals with changes within a fraction of a period need more than five bandwidths.
     let (names, columns) = clean(4000, 200.0);
     let options = Options { bandwidths: 40.0, ..Options::default() };
     let bent = prepare(&mechanism, &log(names, columns), &options).unwrap();
@@ -220,7 +220,7 @@ fn short_gaps_cost_no_samples_and_long_ones_only_what_they_touch() {
     assert_eq!((torque[0], torque[2]), (all[0], all[2]));
     let share = (all[1] - torque[1]) as f64 / all[1] as f64;
     assert!((share - lost).abs() < 0.02, "{share} {lost}");
-    // A position that is missing takes all of them.
+    // A missing position affects all joints.
     let position = kept(&|c| c[2][2000..2020].fill(f64::NAN));
     assert!((0..3).all(|k| position[k] < all[k]), "{position:?} {all:?}");
 }
@@ -252,7 +252,7 @@ fn measured_velocities_are_used() {
     let t = columns[0].clone();
     for k in 0..3 {
         names.push(format!("dq{}", k + 1));
-        // A bias that no derivative of the position has.
+        // Bias that no derivative of the position contains.
         columns.push(t.iter().map(|&t| motion(k, t)[1] + 0.01).collect());
     }
     let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
@@ -275,15 +275,15 @@ fn jitter_late_rows_doubles_and_gaps_are_repaired() {
     columns[2][2500..2504].fill(f64::NAN);
     let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
     let [q, v, a, tau] = errors(&p);
-    // No more than a clean log has at its ends (see above): cubic interpolation between samples 5 ms apart of a motion of
-    // 6 rad/s adds some (wh)³/100, and the low-pass takes most of that.
+    // Not more than for a clean log at its ends (see above): cubic interpolation between samples 5 ms apart of a motion of
+    // 6 rad/s adds about (wh)³/100, most of which the low-pass removes.
     assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-3, "{q} {v} {a} {tau}");
     for expected in
         ["sorted by time", "repeated time stamp", "resampled", "in gaps bridged", "bridged: 4 of q2"]
     {
         assert!(p.notes.iter().any(|n| n.contains(expected)), "{expected}: {:?}", p.notes);
     }
-    // Around the gap nothing is kept.
+    // No samples around the gap are kept.
     let near = p.t.iter().position(|&t| t > 7.55).unwrap();
     assert!(!p.keep[3 * near..3 * near + 3].contains(&true));
 }
@@ -345,7 +345,7 @@ fn the_holdout_is_the_end_and_shares_nothing() {
     }
 }
 
-/// Whoever watches is told of reading and of filtering, and changes nothing.
+/// Tests that the observer is notified of reading and filtering, and does not change the result.
 #[test]
 fn preparing_can_be_watched() {
     let (names, columns) = clean(60_000, 200.0);
@@ -382,7 +382,7 @@ fn a_floating_base_has_its_twist_from_its_poses() {
         builder.build(&BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() }).unwrap();
     let names = mechanism.position_names();
     let t: Vec<f64> = (0..3000).map(|i| f64::from(i) / 300.0).collect();
-    // Turns about z by a sine while moving along a line: the twist is known in closed form.
+    // Rotation about z by a sine during a translation along a line: the twist is known in closed form.
     let (angle, rate) = (|t: f64| 2.5 * (2.0 * t).sin(), |t: f64| 5.0 * (2.0 * t).cos());
     let mut header = vec!["t".to_owned()];
     let mut columns = vec![t.clone()];
@@ -390,7 +390,7 @@ fn a_floating_base_has_its_twist_from_its_poses() {
         header.push(name.to_owned());
         columns.push(t.iter().map(|&t| f(t)).collect());
     };
-    // Loggers choose either sign of a quaternion.
+    // Loggers may write either sign of a quaternion.
     let sign = |t: f64| if (7.0 * t).sin() > 0.3 { -1.0 } else { 1.0 };
     add("base.x", &|t| (3.0 * t).sin());
     add("base.y", &|_| 0.5);
@@ -432,7 +432,7 @@ fn further_columns_come_along_filtered_alike() {
     columns.push(columns[4].clone());
     let options = Options { extra: vec!["ft.fx".into()], ..Options::default() };
     let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
-    // The same numbers as those of the torque that the column repeats.
+    // The numbers equal those of the torque that the column repeats.
     assert_eq!(p.extra, p.tau.iter().step_by(3).copied().collect::<Vec<_>>());
     assert_eq!(p.extra_raw, p.tau_raw.iter().step_by(3).copied().collect::<Vec<_>>());
     assert!((0..p.len()).all(|i| p.sound[i] || !p.keep[3 * i]) && p.sound.contains(&true));
@@ -440,7 +440,7 @@ fn further_columns_come_along_filtered_alike() {
     let missing = Options { extra: vec!["ft.fy".into()], ..Options::default() };
     let error = prepare(&mechanism, &log(names.clone(), columns.clone()), &missing).unwrap_err();
     assert_eq!(error.to_string(), "log.csv: there is no column ft.fy; the nearest is ft.fx");
-    // Without torques where they need not be there, and without a mechanism.
+    // Optional torques may be absent, also without a mechanism.
     let (names, columns) = ([&names[..4], &names[7..]].concat(), [&columns[..4], &columns[7..]].concat());
     assert!(prepare(&mechanism, &log(names.clone(), columns.clone()), &options).is_err());
     let options = Options { torques: Need::Optional, ..options };
@@ -495,7 +495,7 @@ fn a_free_flying_base_needs_no_pose() {
 fn late_torques_are_taken_later() {
     let mechanism = arm();
     let rate = 200.0;
-    // A whole number of samples, parts of one, and torques that come early.
+    // A whole number of samples, fractions of one, and early torques.
     for lag in [0.02, 0.0123, 0.0007, -0.0161] {
         let (names, mut columns) = clean(4000, rate);
         for k in 0..3 {
@@ -505,9 +505,9 @@ fn late_torques_are_taken_later() {
         let options = Options { cutoff: Cutoff::Off, lag, ..Options::default() };
         let p = prepare(&mechanism, &log(names, columns), &options).unwrap();
         let [q, _, _, tau] = errors(&p);
-        // A cubic misses w⁴h⁴ f(1 − f²)(2 − f)/24 ≤ 0.02344 w⁴h⁴ of a sine; here w is 2 and its size 10.
+        // The interpolation error of a cubic is w⁴h⁴ f(1 − f²)(2 − f)/24 ≤ 0.02344 w⁴h⁴ for a sine; here w is 2 and the amplitude 10.
         assert!(q < 1e-12 && tau < 0.2344 * (2.0 / rate).powi(4) + 1e-12, "{lag}: {tau:e}");
-        // Torques beyond the ends of the log do not count.
+        // Torques beyond the ends of the log are not used.
         let kept = p.keep.iter().filter(|k| **k).count();
         assert!(kept > 3 * 3500 && !p.keep[3 * 3999], "{kept}");
     }

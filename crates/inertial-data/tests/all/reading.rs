@@ -1,4 +1,4 @@
-//! Reading: what is written comes back, in blocks, plain or compressed.
+//! Tests of reading: written values are read back, in blocks, plain or compressed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ fn every_bit_comes_back() {
     let packed = gzip(&text);
     let read = Log::collect(CsvReader::new(&packed[..], "log.csv").unwrap()).unwrap();
     assert_eq!(read, expected);
-    // Files appended to one another are one file, for gzip too.
+    // Concatenated files are one file, also for gzip.
     let (head, tail) = text.split_at(text.find("\n0.1,").unwrap() + 1);
     let parts = [gzip(head), gzip(tail)].concat();
     assert_eq!(Log::collect(CsvReader::new(&parts[..], "log.csv").unwrap()).unwrap(), expected);

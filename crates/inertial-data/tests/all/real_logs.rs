@@ -1,4 +1,4 @@
-//! The logs of real robots load and prepare as documented.
+//! Tests that the logs of real robots are read and prepared as documented.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,7 +31,7 @@ fn real_logs_have_their_documented_rates() {
         assert!(p.rate_hz >= 8.0 * p.cutoff_hz.unwrap() || p.rate_hz == p.log_rate_hz);
         // Most of each log is usable: the ends and reversals are a small part.
         assert!(kept > 0.6, "{robot}: {kept}");
-        // The filtered torque is the measured one but for noise: it keeps the band of the motion.
+        // The filtered torque equals the measured one except for noise: the band of the motion is kept.
         let energy = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
         let noise: Vec<f64> = p.tau.iter().zip(&p.tau_raw).map(|(a, b)| a - b).collect();
         let share = (energy(&noise) / energy(&p.tau_raw)).sqrt();

@@ -1,4 +1,4 @@
-//! Streams of robots with a floating base: smoothed states against the motion they were made from, and estimates against those of
+//! Tests of streams of robots with a floating base: smoothed states against the underlying motion, and estimates against those of
 //! a batch.
 
 #![allow(clippy::unwrap_used)]
@@ -22,7 +22,7 @@ fn robot() -> Mechanism {
     builtin::get("cheetah-leg").unwrap().build(&options).unwrap()
 }
 
-/// Positions, velocities and accelerations at a time: the torso shakes and turns through half a turn, the leg swings.
+/// Returns the positions, velocities and accelerations at a time: the torso shakes and rotates through half a turn, the leg swings.
 fn state(robot: &Mechanism, t: f64) -> [Vec<f64>; 3] {
     let swing = |k: usize| {
         let (w, size) = (1.5 + 0.35 * k as f64, if k == 5 { 1.6 } else { 0.4 });
@@ -41,7 +41,7 @@ fn state(robot: &Mechanism, t: f64) -> [Vec<f64>; 3] {
     [q, v, a]
 }
 
-/// A log with the columns of these groups; `q` and `tau` are always there.
+/// Creates a log with the columns of these groups; `q` and `tau` are always included.
 fn log(robot: &Mechanism, seconds: f64, groups: &[&str]) -> Log {
     let dynamics = InverseDynamics::new(robot);
     let mut scratch = dynamics.scratch();
@@ -70,7 +70,7 @@ fn log(robot: &Mechanism, seconds: f64, groups: &[&str]) -> Log {
         let [mut q, v, a] = state(robot, t);
         let mut tau = vec![0.0; robot.nv()];
         dynamics.rnea(&mut scratch, &q, &v, &a, &mut tau).unwrap();
-        // The same pose: signs of quaternions may change from row to row.
+        // Same pose: the sign of a quaternion may change from row to row.
         if i % 3 == 0 {
             q[3..7].iter_mut().for_each(|x| *x = -*x);
         }
@@ -93,7 +93,7 @@ fn samples(robot: &Mechanism, log: &Log) -> Vec<StreamSample> {
 fn states_of_a_floating_base_are_those_of_its_motion() {
     let robot = robot();
     for (groups, bounds) in [
-        // Of a tone of 4.2 rad/s and a half window of 0.1 s: (ωh)⁴/130 = 2.4e-4 of accelerations of up to 12 rad/s², and turns mix
+        // For a tone of 4.2 rad/s and a half window of 0.1 s: (ωh)⁴/130 = 2.4e-4 of accelerations of up to 12 rad/s². Rotations mix
         // tones of the torso to twice that frequency.
         (&[][..], [1e-4, 2e-3, 0.1]),
         (&["v"], [1e-4, 1e-4, 1e-2]),
@@ -121,7 +121,7 @@ fn states_of_a_floating_base_are_those_of_its_motion() {
     assert!(with.iter().all(|s| s.keep[..6].iter().all(|keep| *keep)));
 }
 
-/// Samples one after the other give the estimate of all of them at once, with and without the wrench on the base.
+/// Tests that processing samples one by one results in the estimate of the batch, with and without the wrench on the base.
 #[test]
 fn estimates_of_a_floating_base_are_those_of_a_batch() {
     let robot = robot();
@@ -156,9 +156,9 @@ fn estimates_of_a_floating_base_are_those_of_a_batch() {
             assert_eq!(one.rank, one.excited);
             let truth = equations.model_values().unwrap();
             for ((x, y), true_value) in one.base_parameters.iter().zip(&other.base_parameters).zip(&truth) {
-                // Factors of some condition 1e3 in other orders of rounding.
+                // Factors of a condition number of about 1e3, with another order of rounding.
                 assert!((x.value - y.value).abs() < 1e-8 * y.value.abs().max(1.0), "{}", x.name);
-                // Smoothing cuts the motion by a ten-thousandth.
+                // Smoothing reduces the amplitude of the motion by about 1e-4.
                 assert!(
                     (x.value - true_value).abs() < 0.01 * true_value.abs().max(0.1),
                     "{} {}",

@@ -1,4 +1,4 @@
-//! Text tables of any dialect, and columns of any name: the same numbers as in the plain log.
+//! Tests of text tables of any dialect, and columns of any name: the same numbers as in the plain log.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ fn same(found: &Log, expected: &Log) {
     }
 }
 
-/// Reads a file with names and units of the contract.
+/// Reads a file with the standard names and units.
 fn opened(name: &str, text: &str, source: &Source) -> inertial_data::Result<Log> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -48,7 +48,7 @@ fn separators_and_decimal_commas() {
     ] {
         same(&read(&other), &expected);
     }
-    // The first column of pandas.DataFrame.to_csv is an index without a name.
+    // The first column of pandas.DataFrame.to_csv is an unnamed index.
     let indexed: Vec<String> = text
         .lines()
         .enumerate()
@@ -89,7 +89,7 @@ fn files_without_a_header_need_a_map() {
     assert_eq!(error, "map.toml: column tau: there is no column column_8");
 }
 
-/// A log of the arm as a controller would write it is prepared like the plain one.
+/// Tests that a log of the arm with the names of a controller is prepared like the plain one.
 #[test]
 fn names_of_controllers_are_prepared_alike() {
     let (names, columns) = clean(1000, 100.0);
@@ -133,7 +133,7 @@ fn stamps_tell_their_unit() {
     let log = opened("log.csv", text, &Source::default()).unwrap();
     let t = log.column("t").unwrap();
     assert_eq!(t[1] - t[0], 0.5);
-    // Nanoseconds are read though only the time is asked for.
+    // Nanoseconds are read although only the time is selected.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.csv");
     std::fs::write(&path, text).unwrap();
@@ -199,7 +199,7 @@ fn other_files_say_what_they_are() {
     }
 }
 
-/// Tables as NumPy and pandas write them.
+/// Tests tables as written by NumPy and pandas.
 #[test]
 fn tables_written_in_python_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -220,7 +220,7 @@ fn tables_written_in_python_are_read() {
     let dates = read("dates.csv");
     let (found, wanted) = (dates.column("t").unwrap(), expected.column("t").unwrap());
     for (a, b) in found.iter().zip(wanted) {
-        // Seconds since 1970 have 2.4e-7 s of resolution.
+        // Seconds since 1970 have a resolution of 2.4e-7 s.
         assert!((a - found[0] - (b - wanted[0])).abs() < 1e-6);
     }
 }

@@ -1,4 +1,4 @@
-//! The page of `design`: the motion within its limits, and what it will show.
+//! Page of `design`: the motion within its limits, and its expected accuracy.
 
 use inertial::consistency::significant;
 use inertial::dynamics::{ClosedMechanism, InverseDynamics};
@@ -12,37 +12,37 @@ use serde::Serialize;
 
 use super::{Origin, Page, Robot};
 
-/// Points of each curve, at most: more than a screen is wide.
+/// Largest number of points of each curve, more than the width of a screen.
 const POINTS: f64 = 4000.0;
 
-/// A designed motion over time.
+/// Designed motion over time.
 #[derive(Debug, Serialize)]
 pub struct Trajectory {
     /// Time between points (s).
     pub step: f64,
-    /// Its coordinates.
+    /// Coordinates of the motion.
     pub joints: Vec<Joint>,
 }
 
-/// One coordinate of it.
+/// Coordinate of a designed motion.
 #[derive(Debug, Serialize)]
 pub struct Joint {
-    /// Its name.
+    /// Name of the coordinate.
     pub joint: String,
-    /// Position, speed, acceleration and the force by the model.
+    /// Position, speed, acceleration and the force according to the model.
     pub quantities: Vec<Quantity>,
 }
 
-/// A quantity with its limits, margins taken off.
+/// Quantity with its limits, reduced by the margin.
 #[derive(Debug, Serialize)]
 pub struct Quantity {
-    /// What it is.
+    /// Name of the quantity.
     pub name: &'static str,
-    /// Its unit.
+    /// Unit of the quantity.
     pub unit: &'static str,
-    /// Over time.
+    /// Values over time.
     pub values: Floats,
-    /// Where it must stay, where there is such.
+    /// Lower and upper limit, if present.
     pub limits: [Option<f64>; 2],
 }
 
@@ -74,7 +74,7 @@ pub fn of_design(model: &Model, outcome: &Outcome, origin: Origin, context: &Con
     Ok(page)
 }
 
-/// Positions and forces where the whole motion is given.
+/// Computes positions and forces if the whole motion is given.
 fn prescribed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
     let [q, v, a] = States::new(mechanism, trajectory)?.sample(rate)?;
     let (nq, nv) = (mechanism.nq().max(1), mechanism.nv().max(1));
@@ -88,7 +88,7 @@ fn prescribed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(
     Ok((q, forces))
 }
 
-/// Positions and forces where loops give the motion of the other joints.
+/// Computes positions and forces if loops determine the motion of the other joints.
 fn closed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
     let closed = ClosedMechanism::new(mechanism)?;
     let (names, places) = (closed.independent_names(), closed.independent_positions());
@@ -131,7 +131,7 @@ fn closed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<
     Ok((q, forces))
 }
 
-/// Positions and forces where the base answers the motion of joints and wheels.
+/// Computes positions and forces if the base moves in response to joints and wheels.
 fn flown(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
     let (nv, wheels) = (mechanism.nv(), mechanism.wheels().len());
     let mut flyer = FreeFlyer::new(mechanism)?.with_rule(PoseRule::Trapezoid);
@@ -163,7 +163,7 @@ fn flown(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f
         now = next;
         all.extend_from_slice(&q);
     }
-    // The wheels' own torques have no place in the list of coordinates.
+    // The list of coordinates does not contain the wheel torques.
     let forces = flight_forces(mechanism, trajectory, rate)?;
     let joints = forces.chunks_exact(nv + wheels).flat_map(|row| row[..nv].to_vec()).collect();
     Ok((all, joints))

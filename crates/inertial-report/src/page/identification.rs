@@ -1,4 +1,4 @@
-//! The pages of `identify` and `validate`.
+//! Pages of `identify` and `validate`.
 
 use inertial::consistency::significant;
 use inertial_app::choice::Choice as _;
@@ -169,7 +169,7 @@ pub fn of_validation(
     Ok(page)
 }
 
-/// Each with its unit, by the kind of its first parameter.
+/// Returns the parameters with their units, derived from the kind of the first parameter of each.
 fn parameters<'n>(all: impl Iterator<Item = (&'n str, Option<f64>)>) -> Vec<Parameter> {
     let unit = |name: &str| match name.rsplit('.').next().unwrap_or_default() {
         "m" => "kg",
@@ -179,7 +179,7 @@ fn parameters<'n>(all: impl Iterator<Item = (&'n str, Option<f64>)>) -> Vec<Para
     all.map(|(name, model)| Parameter { unit: unit(name), model }).collect()
 }
 
-/// A warning as a sentence, with what to do about it.
+/// Returns a warning as a sentence, followed by advice.
 fn advised(warning: &str) -> String {
     let advice = if warning.starts_with("this motion does not show") {
         ". The prior decides these; 'inertial design' finds a motion that shows them."

@@ -1,14 +1,14 @@
-//! Meshes of links, made coarse enough for a page.
+//! Meshes of links, simplified for a page.
 
 use std::collections::{HashMap, HashSet};
 
 use inertial_app::Result;
 use serde::Serialize;
 
-/// Larger files are not pictures of a link.
+/// Size limit (bytes) of mesh files.
 pub(super) const SIZE_LIMIT: u64 = 64 << 20;
 
-/// Points and triangles.
+/// Mesh of points and triangles.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Mesh {
     points: Vec<[f32; 3]>,
@@ -16,14 +16,14 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// Reads a file, whose content tells its format.
+    /// Reads a file; the format is recognised by its content.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mesh = inertial::mesh::Mesh::parse(bytes)?;
         let points = mesh.points.iter().map(|p| std::array::from_fn(|k| p[k] as f32)).collect();
         Ok(Self { points, triangles: mesh.triangles })
     }
 
-    /// The same in other units, or mirrored.
+    /// Scales the points, for other units or a mirrored mesh.
     pub fn scaled(mut self, scale: [f64; 3]) -> Self {
         self.points
             .iter_mut()
@@ -31,7 +31,7 @@ impl Mesh {
         self
     }
 
-    /// Coarser until it has at most so many triangles: points of one cell of a grid become one, their mean.
+    /// Simplifies the mesh until it has at most `most` triangles: the points of each cell of a grid are merged into their mean.
     pub fn coarse(&self, most: usize) -> Self {
         let mut cells = 256.0;
         let mut out = self.clustered(cells);
@@ -74,7 +74,7 @@ impl Mesh {
         });
         Self {
             triangles: kept.collect(),
-            // A tenth of a millimetre is finer than a page shows.
+            // A tenth of a millimetre is below the resolution of a page.
             points: sums.iter().map(|(s, n)| s.map(|x| ((x / n * 1e4).round() / 1e4) as f32)).collect(),
         }
     }
@@ -111,7 +111,7 @@ mod tests {
         assert!((50..=500).contains(&mesh.triangles.len()), "{}", mesh.triangles.len());
         for p in &mesh.points {
             let radius = p.iter().map(|x| x * x).sum::<f32>().sqrt();
-            // Means of points of a cell lie inside the ball, by a cell at most.
+            // Means of the points of a cell lie inside the ball, by at most the size of a cell.
             assert!((0.7..=1.001).contains(&radius), "{radius}");
         }
     }

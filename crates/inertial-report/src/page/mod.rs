@@ -1,7 +1,7 @@
-//! Pages: one file each that shows the robot, the result and how it was obtained, without any network.
+//! Pages: self-contained HTML files that show the robot, the result and its provenance without network access.
 //!
-//! [`Page`] is the data; the files in `page/` draw them in a browser. Numbers on the page are those of the JSON result,
-//! which is embedded as it is.
+//! [`Page`] contains the data; the files in `page/` draw them in a browser. Numbers on the page are those of the JSON
+//! result, which is embedded unchanged.
 
 mod design;
 mod identification;
@@ -21,47 +21,47 @@ pub use design::{Trajectory, of_design};
 pub use identification::{of_identification, of_momentum, of_payload, of_validation};
 pub use robot::Robot;
 
-/// Page of the server, without the style: `{{style}}` stands for it.
+/// HTML of the server page, with the placeholder `{{style}}` for the style sheet.
 pub const SERVE: &str = include_str!("../../page/serve.html");
-/// Style of all pages.
+/// Style sheet of all pages.
 pub const CSS: &str = include_str!("../../page/page.css");
 
-/// All that a page shows; what is absent leaves its part out.
+/// Data of a page; sections without data are omitted.
 #[derive(Debug, Default, Serialize)]
 pub struct Page {
-    /// What the page is, in two words.
+    /// Kind of the page, in two words.
     pub kind: &'static str,
-    /// The robot's name.
+    /// Name of the robot.
     pub title: String,
-    /// The answer in a sentence.
+    /// Result in one sentence.
     pub lead: String,
-    /// The few numbers that matter most.
+    /// Most important numbers.
     pub tiles: Vec<Tile>,
-    /// What people should know, each with what to do.
+    /// Warnings for the user, each with advice.
     pub warnings: Vec<String>,
     /// Reasons not to trust the result.
     pub severe: Vec<String>,
-    /// The robot to look at.
+    /// Robot for the 3D view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robot: Option<Robot>,
     /// Measured and predicted forces or momenta.
     pub curves: Vec<Curve>,
-    /// Motions to be played: those of the logs, or the designed one.
+    /// Motions for playback: those of the logs, or the designed one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub motions: Vec<Motion>,
     /// Object of `identify --json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identification: Option<serde_json::Value>,
-    /// Unit and prior value of its base parameters.
+    /// Unit and prior value of the base parameters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<Parameter>,
-    /// How well the data show the base parameters.
+    /// Singular values of the data in base parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub singular_values: Option<SingularValues>,
     /// Object of `design --json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub design: Option<serde_json::Value>,
-    /// The designed motion.
+    /// Designed motion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trajectory: Option<Trajectory>,
     /// Object of `validate --json`.
@@ -73,27 +73,27 @@ pub struct Page {
     /// Object of `analyze --json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis: Option<serde_json::Value>,
-    /// The mechanism's graph as SVG.
+    /// Graph of the mechanism as SVG.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<String>,
-    /// How it was obtained.
+    /// Provenance of the result.
     pub provenance: Provenance,
 }
 
-/// A number with its meaning.
+/// Number with its label.
 #[derive(Debug, Serialize)]
 pub struct Tile {
     value: String,
     label: String,
-    /// How good the number is: `good`, `fair` or `poor`; none where that cannot be said.
+    /// Grade of the number: `good`, `fair` or `poor`; absent if it cannot be graded.
     #[serde(skip_serializing_if = "Option::is_none")]
     grade: Option<&'static str>,
-    /// What to do next.
+    /// Advice for the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'static str>,
 }
 
-/// Residuals, relative to the measured forces, up to which a model gets a grade, with the next step.
+/// Upper limits of the relative residual for each grade, with advice for the next step.
 const GRADES: [(f64, &str, Option<&str>); 3] = [
     (0.1, "good", None),
     (0.25, "fair", Some("Next: try other friction terms, offsets and rotor inertias.")),
@@ -104,25 +104,25 @@ const GRADES: [(f64, &str, Option<&str>); 3] = [
     ),
 ];
 
-/// What a page says of a base parameter besides the result.
+/// Additional information about a base parameter besides the result.
 #[derive(Debug, Serialize)]
 pub struct Parameter {
     unit: &'static str,
-    /// Its value according to the model, where that says anything.
+    /// Value according to the model, if known.
     pub model: Option<f64>,
 }
 
-/// Of the data in base parameters, the greatest first.
+/// Singular values of the data in base parameters, largest first.
 #[derive(Debug, Serialize)]
 pub struct SingularValues {
-    /// All of them.
+    /// Singular values.
     pub values: Vec<f64>,
-    /// Number of directions that the motion shows.
+    /// Number of directions that the motion excites.
     pub excited: usize,
     rank: usize,
 }
 
-/// How a result was obtained.
+/// Provenance of a result.
 #[derive(Debug, Default, Serialize)]
 pub struct Provenance {
     command: String,
@@ -137,12 +137,12 @@ struct Fact {
     value: String,
 }
 
-/// What the caller knows of how a result was obtained.
+/// Information of the caller about the provenance of a result.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// The call, as it can be repeated; empty where there is none to show.
+    /// Command that reproduces the result; empty if there is none to show.
     pub command: String,
-    /// Inputs beside the model.
+    /// Inputs except the model.
     pub inputs: Vec<Checksum>,
 }
 
@@ -159,12 +159,12 @@ impl Page {
         Self { kind, title: model.mechanism.name().to_owned(), provenance, ..Self::default() }
     }
 
-    /// Adds a number to the top.
+    /// Adds a number to the header.
     pub fn tile(&mut self, value: &dyn std::fmt::Display, label: &str) {
         self.tiles.push(Tile { value: value.to_string(), label: label.to_owned(), grade: None, hint: None });
     }
 
-    /// Adds the verdict on a result to the top.
+    /// Adds the verdict on a result to the header.
     fn verdict_tile(&mut self, verdict: Verdict) {
         let grade = match verdict {
             Verdict::Good => "good",
@@ -175,33 +175,33 @@ impl Page {
         self.tiles.push(Tile { value, label, grade: Some(grade), hint: None });
     }
 
-    /// Adds a relative residual to the top, coloured by how good it is.
+    /// Adds a relative residual to the header, coloured by its grade.
     fn residual_tile(&mut self, residual: f64, label: &str) {
         let found = GRADES.iter().find(|(most, ..)| residual <= *most);
         let (value, label) = (crate::text::percent(residual), label.to_owned());
         self.tiles.push(Tile { value, label, grade: found.map(|g| g.1), hint: found.and_then(|g| g.2) });
     }
 
-    /// Names a choice that the result depends on.
+    /// Adds a setting on which the result depends.
     pub fn fact(&mut self, label: &'static str, value: impl Into<String>) {
         self.provenance.facts.push(Fact { label, value: value.into() });
     }
 
-    /// The curves and the motions of the logs.
+    /// Sets the curves and the motions of the logs.
     pub fn set_curves(&mut self, curves: Curves) {
         (self.curves, self.motions) = (curves.curves, curves.motions);
     }
 
-    /// The part that `analyze` fills.
+    /// Sets the section of an identifiability analysis.
     pub fn set_analysis(&mut self, mechanism: &Mechanism, analysis: &Analysis) -> Result<()> {
         self.graph = Some(picture::svg(mechanism, &analysis.null_vectors));
         self.analysis = Some(serde_json::to_value(analysis)?);
         Ok(())
     }
 
-    /// The page as one file.
+    /// Returns the page as one HTML file.
     pub fn html(&self) -> Result<String> {
-        // In a script element only the start of a tag could end the data.
+        // Inside a script element, only a tag could terminate the data.
         let data = serde_json::to_string(self)?.replace('<', "\\u003c");
         let script = [
             include_str!("../../page/kinematics.js"),
@@ -295,13 +295,13 @@ pub fn of_check(
     page.tile(&outcome.bodies.len(), "bodies checked");
     page.tile(&bad, "physically impossible");
     page.fact("tolerance", format!("{:e} of the largest principal moment", options.tolerance));
-    // A model whose loops cannot be assembled can still be judged.
+    // A model whose loops cannot be assembled can still be checked.
     page.robot = Robot::new(&model.mechanism, None).ok().map(|robot| robot.shaped(model, context));
     page.check = Some(serde_json::to_value(outcome)?);
     Ok(page)
 }
 
-/// What was measured, in words.
+/// Describes the measured quantities.
 fn measured(choice: &str) -> String {
     match choice {
         "both" => "joint torques and the base wrench".into(),
@@ -309,7 +309,7 @@ fn measured(choice: &str) -> String {
     }
 }
 
-/// A note with a capital letter, unless it begins with a name.
+/// Capitalises a note, unless it begins with a name.
 fn sentence(text: &str) -> String {
     let first = text.split(' ').next().unwrap_or_default();
     match first.chars().next() {

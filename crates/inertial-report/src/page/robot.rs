@@ -1,4 +1,4 @@
-//! The robot as the page draws it: frames, joints, limits and inertia cuboids.
+//! Robot in the form drawn by the page: frames, joints, limits and inertia cuboids.
 
 use inertial::consistency::{DEFAULT_TOLERANCE, cuboid};
 use inertial::dynamics::ClosedMechanism;
@@ -10,15 +10,15 @@ use serde::Serialize;
 
 use super::shapes::{Shape, shapes};
 
-/// What the page needs to draw a mechanism in motion.
+/// Data for drawing a mechanism in motion.
 #[derive(Debug, Serialize)]
 pub struct Robot {
     bodies: Vec<Body>,
     loops: Vec<Loop>,
     coordinates: Vec<Coordinate>,
-    /// Where it starts: assembled.
+    /// Initial positions: the assembled configuration.
     q: Vec<f64>,
-    /// What the ground looks like.
+    /// Shapes of the ground.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ground: Vec<Shape>,
 }
@@ -31,13 +31,13 @@ struct Body {
     placement: Frame,
     joint: Joint,
     drive: Drive,
-    /// What it looks like.
+    /// Shapes of the body.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shapes: Vec<Shape>,
-    /// Cuboid of the model's inertia, where a body can have it.
+    /// Cuboid of the inertia in the model, if it is physically consistent.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<Cuboid>,
-    /// Of the identified one.
+    /// Cuboid of the identified inertia.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<Cuboid>,
 }
@@ -53,7 +53,7 @@ struct Drive {
 struct Joint {
     #[serde(rename = "type")]
     kind: &'static str,
-    /// Number of its position coordinates.
+    /// Number of position coordinates of the joint.
     width: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     axis: Option<[f64; 3]>,
@@ -86,11 +86,11 @@ struct Coordinate {
     unit: &'static str,
     lower: f64,
     upper: f64,
-    /// Whether people may move it: it is independent, and a number of its own (no part of a quaternion).
+    /// Whether the user may move it: it is independent and not a component of a quaternion.
     slider: bool,
 }
 
-/// Rotation by rows and position.
+/// Rotation matrix by rows, and position.
 #[derive(Debug, Serialize)]
 pub(super) struct Frame {
     #[serde(rename = "R")]
@@ -102,12 +102,12 @@ pub(super) struct Frame {
 struct Cuboid {
     centre: [f64; 3],
     half: [f64; 3],
-    /// The axes are its columns.
+    /// Matrix whose columns are the axes.
     axes: [f64; 9],
 }
 
 impl Robot {
-    /// The robot of a model, with other parameters beside the model's own where there are some.
+    /// Creates the robot of a model, with identified parameters for comparison if given.
     pub fn new(mechanism: &Mechanism, identified: Option<&Mechanism>) -> Result<Self> {
         let closed = ClosedMechanism::new(mechanism)?;
         let after = |i: usize| identified.map(|m| m.bodies()[i].inertia);
@@ -145,7 +145,7 @@ impl Robot {
         })
     }
 
-    /// With the shapes of its links.
+    /// Adds the shapes of the links.
     pub fn shaped(mut self, model: &Model, context: &Context<'_>) -> Self {
         for (body, shape) in shapes(model, context) {
             match body {
@@ -158,7 +158,7 @@ impl Robot {
 }
 
 impl Robot {
-    /// With what a link carries beside its own body.
+    /// Adds the payload of a link.
     pub fn carrying(mut self, mechanism: &Mechanism, link: &str, payload: &Inertia<f64>) -> Result<Self> {
         let found = mechanism.links().iter().find(|l| l.name == link);
         if let Some((body, pose)) = found.and_then(|l| Some((l.body?, l.pose))) {
@@ -182,7 +182,7 @@ fn coordinates(closed: &ClosedMechanism<'_>) -> Vec<Coordinate> {
                 JointType::Spherical => ("", false),
                 _ => ("rad", true),
             };
-            // Without limits half a turn to both sides, or half a metre.
+            // Default range without limits: half a turn to both sides, or half a metre.
             let reach = if unit == "rad" { std::f64::consts::PI } else { 0.5 };
             let bounded = |x: f64, other: f64| if x.is_finite() { x } else { other };
             out.push(Coordinate {

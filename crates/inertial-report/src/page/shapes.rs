@@ -1,4 +1,4 @@
-//! What links look like: the model's simple shapes, and meshes that are found beside it.
+//! Shapes of links: primitives of the model, and meshes that are found beside it.
 
 use inertial::mechanism::Shape as Simple;
 use inertial_app::model::NamedMesh;
@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::mesh::{Mesh, SIZE_LIMIT};
 use super::robot::{Frame, frame};
 
-/// Triangles of all meshes together: a canvas draws them in a few milliseconds.
+/// Largest number of triangles of all meshes together, which a canvas draws in a few milliseconds.
 const TRIANGLES: usize = 8000;
 
-/// A shape of a body.
+/// Shape of a body.
 #[derive(Debug, Serialize)]
 pub struct Shape {
     pose: Frame,
@@ -28,7 +28,7 @@ enum Kind {
     Mesh(Mesh),
 }
 
-/// The shapes of a robot, each with the body it belongs to (none for the ground).
+/// Returns the shapes of a robot, each with its body (`None` for the ground).
 pub fn shapes(model: &Model, context: &Context<'_>) -> Vec<(Option<usize>, Shape)> {
     let mechanism = &model.mechanism;
     let named = drawn(model);
@@ -46,7 +46,7 @@ pub fn shapes(model: &Model, context: &Context<'_>) -> Vec<(Option<usize>, Shape
                     kind: Kind::Mesh(mesh.scaled(*scale).coarse(most)),
                 },
             )),
-            // A picture is no reason to fail.
+            // A mesh that cannot be drawn is not an error.
             Err(error) => {
                 context.note(&Note::Mesh { file: path, reason: error.to_string(), link: link.clone() });
             }
@@ -64,7 +64,7 @@ pub fn shapes(model: &Model, context: &Context<'_>) -> Vec<(Option<usize>, Shape
     out
 }
 
-/// The meshes of a URDF's links: those to look at, else those to collide with.
+/// Returns the visual meshes of the links of a URDF, or the collision meshes if there are none.
 fn drawn(model: &Model) -> Vec<NamedMesh> {
     let all = model.meshes();
     let is_shown = |link: &str| all.iter().any(|mesh| mesh.is_visual && mesh.link == link);

@@ -1,4 +1,4 @@
-//! How many parameters of each body can be known, as bars.
+//! Bar chart of the identifiable parameters of each body.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::svg::{Drawn, FONT, SIZE, drawing, side_label};
 
-/// What a part of a bar stands for, in the terminal and on paper; from known to lost, dark to light.
+/// Categories of a bar in the terminal and on paper, from identifiable to unidentifiable, dark to light.
 const KINDS: [(&str, char, RGBColor); 4] = [
     ("identifiable alone", '█', RGBColor(20, 62, 125)),
     ("base parameter", '▓', RGBColor(31, 111, 208)),
@@ -15,13 +15,13 @@ const KINDS: [(&str, char, RGBColor); 4] = [
     ("not identifiable", '░', RGBColor(225, 228, 233)),
 ];
 
-/// Numbers of each kind of parameters of one body.
+/// Number of parameters of one body in each category.
 struct Bar {
     body: String,
     counts: [usize; KINDS.len()],
 }
 
-/// Of the object of `analyze --json`.
+/// Reads the bars from the object of `analyze --json`.
 fn bars(analysis: &Value) -> Vec<Bar> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let bar = |body: &Value| {
@@ -41,7 +41,7 @@ fn bars(analysis: &Value) -> Vec<Bar> {
     list(&analysis["bodies"]).iter().map(bar).collect()
 }
 
-/// For the terminal.
+/// Draws the bars for the terminal.
 pub fn text(analysis: &Value) -> String {
     let bars = bars(analysis);
     let widest = bars.iter().map(|b| b.body.chars().count()).max().unwrap_or(0);
@@ -55,7 +55,7 @@ pub fn text(analysis: &Value) -> String {
     out
 }
 
-/// For a paper.
+/// Draws the bars as SVG for a paper.
 pub fn svg(analysis: &Value) -> Drawn<String> {
     let bars = bars(analysis);
     let most = bars.iter().map(|b| b.counts.iter().sum::<usize>()).max().unwrap_or(0).max(1);

@@ -1,4 +1,4 @@
-//! The curves of a page without a browser: in the terminal, and as SVG files for a paper.
+//! Curves of a page without a browser: in the terminal, and as SVG files for a paper.
 
 mod marks;
 mod space_robot;
@@ -12,7 +12,7 @@ pub use space_robot::files as space_robot;
 pub use svg::files;
 pub use terminal::draw;
 
-/// What a line shows, which decides how it looks.
+/// Role of a line, which determines its appearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Measured,
@@ -32,7 +32,7 @@ impl Role {
     }
 }
 
-/// Lines over one axis of equal steps.
+/// Lines over a common axis with equal steps.
 struct Chart<'p> {
     title: String,
     x_label: &'static str,
@@ -43,14 +43,14 @@ struct Chart<'p> {
     limits: Vec<f64>,
 }
 
-/// Charts that belong together, one for each joint.
+/// Charts that belong together, one per joint.
 struct Figure<'p> {
     name: String,
     charts: Vec<Chart<'p>>,
 }
 
 impl Chart<'_> {
-    /// Least and greatest of all that is drawn, a little apart.
+    /// Returns the minimum and maximum of all drawn values, slightly extended.
     fn range(&self) -> [f64; 2] {
         let values = self.lines.iter().flat_map(|(_, values)| values.iter().map(|x| f64::from(*x)));
         let all = values.filter(|x| x.is_finite()).chain(self.limits.iter().copied());
@@ -68,7 +68,7 @@ impl Chart<'_> {
     }
 }
 
-/// All curves of a page.
+/// Returns all curves of a page.
 fn figures(page: &Page) -> Vec<Figure<'_>> {
     let mut out = Vec::new();
     for (k, curve) in page.curves.iter().enumerate() {

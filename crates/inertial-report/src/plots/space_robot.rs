@@ -9,13 +9,13 @@ use super::svg::{Drawn, FONT, SIZE, drawing};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Height of one panel.
+/// Height of one panel (pixels).
 const HEIGHT: u32 = 230;
 
-/// Condition numbers above this are rounding: singular.
+/// Condition number above which a matrix is singular up to rounding error.
 const LARGEST_CONDITION: f64 = 1e20;
 
-/// Colours of up to six lines, which differ in lightness too.
+/// Colours of up to six lines, which also differ in lightness.
 const COLOURS: [RGBColor; 6] = [
     RGBColor(31, 95, 191),
     RGBColor(194, 74, 0),
@@ -41,7 +41,7 @@ pub fn files(outcome: &Outcome) -> Result<Vec<(String, String)>> {
     figures.into_iter().map(text).collect()
 }
 
-/// Condition numbers and significant singular values over the intervals.
+/// Draws condition numbers and numbers of significant singular values over the intervals.
 fn excitation(published: &Published) -> Drawn<String> {
     let numbered = |values: Vec<f64>| -> Vec<(f64, f64)> {
         values.into_iter().enumerate().map(|(k, y)| (k as f64 + 1.0, y)).collect()
@@ -55,7 +55,7 @@ fn excitation(published: &Published) -> Drawn<String> {
             .margin(6)
             .x_label_area_size(34)
             .y_label_area_size(58)
-            // At the top there is room for the names.
+            // Space for the legend at the top.
             .build_cartesian_2d(0.5..end, (100.0..1e4 * LARGEST_CONDITION).log_scale())?;
         chart
             .configure_mesh()
@@ -80,7 +80,7 @@ fn excitation(published: &Published) -> Drawn<String> {
     })
 }
 
-/// Angles and rates of the joints during the motion that predictions are tried on.
+/// Draws angles and rates of the joints during the validation motion.
 fn motion(validation: &Validation) -> Drawn<String> {
     drawing((SIZE.0, 2 * HEIGHT), |area| {
         let (upper, lower) = area.split_vertically(HEIGHT);
@@ -90,7 +90,7 @@ fn motion(validation: &Validation) -> Drawn<String> {
     })
 }
 
-/// Errors of the predictions.
+/// Draws the prediction errors.
 fn errors(validation: &Validation) -> Drawn<String> {
     let axes = ["x", "y", "z"].map(String::from);
     let [linear, angular] = [&validation.base_errors[..3], &validation.base_errors[3..]];
@@ -112,7 +112,7 @@ fn over_time<'a>(t: &[f64], values: &[Vec<f64>], names: &'a [String]) -> Vec<(Ve
     values.iter().zip(names).map(line).collect()
 }
 
-/// Lines over one axis, with their names.
+/// Draws lines over one axis, with a legend.
 fn panel(
     area: &Area<'_>,
     title: &str,
@@ -125,7 +125,7 @@ fn panel(
     };
     let (left, right) = ends(&mut all().map(|p| p.0));
     let (low, high) = ends(&mut all().map(|p| p.1));
-    // At the top there is room for the names.
+    // Space for the legend at the top.
     let (low, high) = (low - 0.05 * (high - low), high + 0.2 * (high - low));
     let mut chart = ChartBuilder::on(area)
         .caption(title, FONT)
@@ -143,7 +143,7 @@ fn panel(
         .y_labels(6)
         .label_style(FONT)
         .x_label_formatter(&|x| format!("{x:.0}"))
-        // Zero is not always found exactly.
+        // Rounding error may replace an exact zero.
         .y_label_formatter(&|y| {
             let y = if y.abs() < 1e-9 * (high - low) { 0.0 } else { *y };
             inertial::consistency::significant(y, 3)
@@ -155,7 +155,7 @@ fn panel(
     key(area, &lines.iter().map(|l| l.1).collect::<Vec<_>>())
 }
 
-/// Names of the lines, in a row at the top of the panel.
+/// Draws the legend in a row at the top of the panel.
 fn key(area: &Area<'_>, names: &[&str]) -> Drawn<()> {
     let mut x = 80;
     for (name, colour) in names.iter().zip(COLOURS) {

@@ -1,4 +1,4 @@
-//! Curves as SVG files, black on white, letters of the size of a paper's.
+//! Curves as SVG files for papers, black on white, with fonts of print size.
 
 use inertial_app::curves::Reducer;
 use inertial_app::{Error, Result};
@@ -9,9 +9,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::{Chart, Figure, Role, figures, marks};
 use crate::page::Page;
 
-/// Points of a line: more are not seen in print.
+/// Largest number of points of a line; more are not visible in print.
 const POINTS: usize = 2000;
-/// Size of one chart.
+/// Size of one chart (pixels).
 pub(super) const SIZE: (u32, u32) = (560, 190);
 pub(super) const FONT: (&str, u32) = ("sans-serif", 13);
 
@@ -34,7 +34,7 @@ pub fn files(page: &Page) -> Result<Vec<(String, String)>> {
     if let Some(found) = page.singular_values.as_ref().filter(|s| !s.values.is_empty()) {
         add("singular-values", singular_values(&found.values, found.excited))?;
     }
-    // The graph and the marks are an analysis's own; where there are curves those are the result.
+    // The graph and the bars belong to an analysis; if there are curves, those are the result.
     if let (Some(analysis), true) = (&page.analysis, page.identification.is_none()) {
         add("identifiability", marks::svg(analysis))?;
         page.graph.iter().try_for_each(|graph| add("graph", Ok(graph.clone())))?;
@@ -42,7 +42,7 @@ pub fn files(page: &Page) -> Result<Vec<(String, String)>> {
     Ok(out)
 }
 
-/// What plotters says of a drawing that failed; strings cannot.
+/// Result of a drawing, with the boxed errors of plotters.
 pub(super) type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
 
 pub(super) fn drawing(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn<()>) -> Drawn<String> {
@@ -57,7 +57,7 @@ pub(super) fn drawing(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn<()
 }
 
 impl Role {
-    /// Colours that differ in print without colour too, by their lightness.
+    /// Returns colours that also differ in lightness, for print in grey.
     fn colour(self) -> RGBColor {
         match self {
             Self::Measured => RGBColor(150, 155, 165),
@@ -119,7 +119,7 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// Names of the lines, above the curves at the right.
+    /// Draws the legend above the curves, at the right.
     fn key(&self, area: &Area<'_>) -> Drawn<()> {
         let right = i32::try_from(area.dim_in_pixel().0)? - 10;
         for (k, (role, _)) in self.lines.iter().rev().enumerate() {
@@ -130,7 +130,7 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// The points of a line, fewer where there are many, with every peak; apart where there are gaps.
+    /// Returns the points of a line, reduced if there are many but with every peak, and split at gaps.
     fn runs(&self, values: &[f32]) -> Vec<Vec<(f64, f64)>> {
         let bucket = if values.len() > POINTS { (2 * values.len()).div_ceil(POINTS) } else { 1 };
         let mut reducer = Reducer::new(bucket, values.len());
@@ -146,14 +146,14 @@ impl Chart<'_> {
     }
 }
 
-/// A name beside the axis.
+/// Draws a label beside the axis.
 pub(super) fn side_label(area: &Area<'_>, name: &str, (x, y): (i32, i32)) -> Drawn<()> {
     let style = TextStyle::from(FONT.into_font()).pos(Pos::new(HPos::Right, VPos::Center));
     area.draw(&Text::new(name.to_owned(), (x - 8, y), style))?;
     Ok(())
 }
 
-/// Estimates with two standard errors, and the model's values, each over its greatest.
+/// Draws the estimates with two standard errors and the values of the model, each relative to its largest value.
 fn parameters(page: &Page) -> Drawn<String> {
     let read = |p: &serde_json::Value| {
         let number = |key: &str| p[key].as_f64().unwrap_or(0.0);
@@ -195,7 +195,7 @@ fn parameters(page: &Page) -> Drawn<String> {
     })
 }
 
-/// The singular values of the data; those of directions that the motion does not show in red.
+/// Draws the singular values of the data; those of directions that the motion does not excite are red.
 fn singular_values(values: &[f64], excited: usize) -> Drawn<String> {
     let greatest = values[0].max(f64::MIN_POSITIVE);
     let least = values.iter().copied().filter(|v| *v > 0.0).fold(greatest, f64::min).max(1e-18 * greatest);

@@ -1,4 +1,4 @@
-//! Curves in the terminal, in braille dots.
+//! Curves in the terminal, drawn with braille dots.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,11 @@ use super::{Chart, Figure, Role, figures, marks};
 use crate::page::Page;
 use crate::text::{Style, USUAL_WIDTH};
 
-/// Lines of text of a chart; each has four dots.
+/// Number of text lines of a chart; each has four dots.
 const ROWS: usize = 7;
-/// Columns for the numbers at its side.
+/// Number of columns for the axis labels.
 const SIDE: usize = 10;
-/// Wider charts are hard to follow.
+/// Largest width of a chart (columns).
 const WIDEST: usize = 140;
 
 /// Draws the main curves of a page.
@@ -34,7 +34,7 @@ pub fn draw(page: &Page, style: Style) -> String {
 }
 
 impl Role {
-    /// Its colour among the terminal's own.
+    /// Returns the escape code of its terminal colour.
     fn escape(self) -> &'static str {
         match self {
             Self::Measured => "\u{1b}[36m",
@@ -45,14 +45,14 @@ impl Role {
     }
 }
 
-/// A character of braille, and which line was drawn in it last.
+/// Braille character, and the line drawn in it last.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     dots: u8,
     role: Option<Role>,
 }
 
-/// Bits of a cell's dots: two columns of four.
+/// Bits of the dots of a cell: two columns of four.
 const DOTS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
 impl Chart<'_> {
@@ -63,7 +63,7 @@ impl Chart<'_> {
         let row = |x: f64| (((high - x) / (high - low)) * (4 * ROWS - 1) as f64).round().max(0.0) as usize;
         for (role, values) in &self.lines {
             for dot in 0..2 * columns {
-                // From the sample before, so that the line has no gaps; all between least and greatest, so that no peak is lost.
+                // Start at the previous sample to avoid gaps, and draw from minimum to maximum to keep every peak.
                 let first = (dot * values.len() / (2 * columns)).saturating_sub(1);
                 let last = ((dot + 1) * values.len()).div_ceil(2 * columns).min(values.len());
                 let part = values[first..last].iter().map(|x| f64::from(*x)).filter(|x| x.is_finite());
@@ -108,7 +108,7 @@ impl Chart<'_> {
     }
 }
 
-/// A line of cells, without what is empty at its end.
+/// Returns a line of cells as text, without trailing empty cells.
 fn text_of(line: &[Cell], coloured: bool) -> String {
     let (mut out, mut role) = (String::new(), None);
     let used = line.iter().rposition(|c| c.dots != 0).map_or(0, |k| k + 1);

@@ -9,8 +9,8 @@ use crate::Result;
 use crate::linalg::symmetric_eigen;
 use crate::spatial::Inertia;
 
-/// `θ = (m, c, Q, L)` of paper 001: the inertia about the centre of mass is `Q (tr(L) 1 − diag(L)) Qᵀ`. A body can exist exactly where
-/// `m ≥ 0` and `L ≥ 0`.
+/// Coordinates `θ = (m, c, Q, L)` of paper 001: the inertia about the centre of mass is `Q (tr(L) 1 − diag(L)) Qᵀ`. A body is
+/// physically consistent if and only if `m ≥ 0` and `L ≥ 0`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ManifoldCoordinates {
     /// Mass (kg).
@@ -19,16 +19,16 @@ pub struct ManifoldCoordinates {
     /// Centre of mass (m).
     #[serde(rename = "c")]
     pub com: [f64; 3],
-    /// Rotation whose columns are the principal axes, by rows; the largest entry of the first two columns is positive.
+    /// Rotation matrix, by rows, whose columns are the principal axes; the largest entry of the first two columns is positive.
     #[serde(rename = "Q")]
     pub axes: [[f64; 3]; 3],
-    /// Second moments of mass about the centre of mass along these axes (kg m²), the largest first.
+    /// Second moments of mass about the centre of mass along these axes (kg m²), in descending order.
     #[serde(rename = "L")]
     pub second_moments: [f64; 3],
 }
 
 impl ManifoldCoordinates {
-    /// Finds the coordinates of a body; none without a mass. A second moment is negative where no body has these parameters.
+    /// Computes the coordinates of a body; returns `None` without a mass. A second moment is negative if the body is inconsistent.
     ///
     /// ```
     /// use inertial::consistency::ManifoldCoordinates;
@@ -59,7 +59,7 @@ impl ManifoldCoordinates {
         }))
     }
 
-    /// The inertia that has these coordinates.
+    /// Returns the inertia with these coordinates.
     pub fn inertia(&self) -> Inertia<f64> {
         let axes = Matrix3::from_fn(|i, j| self.axes[i][j]);
         let moments = Vector3::from(self.second_moments);

@@ -1,4 +1,4 @@
-//! Doubts about bodies that can exist but hardly do.
+//! Plausibility checks of bodies that are consistent but unlikely.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -6,26 +6,26 @@ use super::{central_second_moments, significant};
 use crate::linalg::symmetric_eigen;
 use crate::spatial::Inertia;
 
-/// Densities of what robots are made of (kg/m³), from foam to osmium.
+/// Range of densities of robot materials (kg/m³), from foam to osmium.
 const DENSITIES: [f64; 2] = [1.0, 25_000.0];
 
-/// Share of the size of its shapes that a link may reach beyond them.
+/// Distance by which a link may extend beyond its shapes, relative to their size.
 const BEYOND: f64 = 0.25;
 
-/// Kind of doubt about a body.
+/// Kind of implausibility of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
-    /// The ellipsoid of even density with this inertia is lighter or heavier than any material.
+    /// Uniform ellipsoid with this inertia that is lighter or heavier than any material.
     Density,
-    /// The centre of mass or the inertia lies beyond the shapes and meshes of the link.
+    /// Centre of mass or inertia that extends beyond the shapes and meshes of the link.
     Size,
-    /// The values look filled in, not measured or computed.
+    /// Values that look like placeholders, not measured or computed.
     FilledIn,
 }
 
 impl Doubt {
-    /// Name in the program's output.
+    /// Returns the name used in the output of the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Density => "density",
@@ -35,23 +35,23 @@ impl Doubt {
     }
 }
 
-/// A box along the axes of a link.
+/// Box along the axes of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Extent {
-    /// Lowest corner (m).
+    /// Corner with the smallest coordinates (m).
     pub lower: Vector3<f64>,
-    /// Highest corner (m).
+    /// Corner with the largest coordinates (m).
     pub upper: Vector3<f64>,
 }
 
 impl Extent {
-    /// The box around two.
+    /// Returns the smallest box that contains both boxes.
     pub fn join(&self, other: &Self) -> Self {
         Self { lower: self.lower.inf(&other.lower), upper: self.upper.sup(&other.upper) }
     }
 }
 
-/// Doubts about a body that can exist, with the reasons in words; `extent` is the box around its shapes and meshes.
+/// Returns the doubts about a consistent body, with explanations; `extent` is the box around its shapes and meshes.
 ///
 /// ```
 /// use inertial::consistency::{Doubt, doubts};
@@ -114,7 +114,7 @@ pub fn doubts(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Doubt, St
     out
 }
 
-/// Whether mass and moments are powers of ten, the same for all axes, about the frame's origin.
+/// Checks whether mass and moments are powers of ten, the same for all axes, about the origin of the frame.
 fn filled_in(inertia: &Inertia<f64>, com: &Vector3<f64>) -> Option<String> {
     let tensor = inertia.about_com();
     let moment = tensor[(0, 0)];
@@ -135,7 +135,7 @@ mod tests {
         doubts(inertia, extent).into_iter().map(|(doubt, _)| doubt).collect()
     }
 
-    /// A box of even density.
+    /// Creates a box of uniform density.
     fn brick(mass: f64, size: Vector3<f64>, com: Vector3<f64>) -> Inertia<f64> {
         let square = size.component_mul(&size) * (mass / 12.0);
         Inertia::from_com(mass, com, Matrix3::from_diagonal(&(Vector3::repeat(square.sum()) - square)))
@@ -151,7 +151,7 @@ mod tests {
             let found = kinds(&brick(density * size.product(), size, Vector3::zeros()), None);
             assert_eq!(found, [Doubt::Density], "{density}");
         }
-        // A plate without thickness, and nothing.
+        // A plate without thickness, and a body of zero inertia.
         assert_eq!(kinds(&brick(1.0, vector![0.1, 0.2, 0.0], Vector3::zeros()), None), [Doubt::Density]);
         assert_eq!(kinds(&Inertia::zero(), None), []);
     }

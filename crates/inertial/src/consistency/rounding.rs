@@ -1,4 +1,4 @@
-//! Printed parameters: is there a consistent body among all that round to the printed digits?
+//! Consistency of printed parameters: existence of a consistent body that rounds to the printed digits.
 
 use nalgebra::{DVector, Matrix4};
 use schemars::JsonSchema;
@@ -17,16 +17,16 @@ use crate::{Error, Result};
 pub struct RoundingVerdict {
     /// Whether a consistent body has parameters that round to the printed ones.
     pub consistent: bool,
-    /// Largest value that the smallest eigenvalue of the pseudo-inertia takes among them.
+    /// Largest minimum eigenvalue of the pseudo-inertia among all such parameters.
     pub best_min_eigenvalue: f64,
     /// Proven upper bound of that value.
     pub upper_bound: f64,
 }
 
-/// Judges parameters that are known to within half a unit of their last digits.
+/// Checks the consistency of parameters that are known to within half a unit of their last digits.
 ///
-/// Finds the largest `s` with `P(π) ⪰ s 1` over the box `|π − printed| ≤ half_units`, a semidefinite program. Where its upper bound is
-/// negative, no body has numbers that round to the printed ones.
+/// Finds the largest `s` with `P(π) ⪰ s 1` over the box `|π − printed| ≤ half_units`, a semidefinite program. If its upper bound
+/// is negative, no consistent body has parameters that round to the printed ones.
 ///
 /// ```
 /// use inertial::consistency::judge_printed;

@@ -1,11 +1,11 @@
-//! Displacement of a body in its parent as a function of the coordinates, with all constants worked out.
+//! Displacement of a body relative to its parent as a function of the coordinates, with precomputed constants.
 
 use nalgebra::{Matrix3, Vector3};
 
 use crate::mechanism::{Body, JointType, plane_directions};
 use crate::spatial::skew;
 
-/// The angle `ratio · q + offset`.
+/// Angle `ratio · q + offset`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Angle {
     pub q: usize,
@@ -13,45 +13,45 @@ pub(crate) struct Angle {
     pub offset: f64,
 }
 
-/// Rotation of a body in its parent.
+/// Rotation of a body relative to its parent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Turn {
-    /// Not at all (or without effect).
+    /// Constant rotation (or one without effect).
     Constant,
-    /// Rotation by the angle of that number.
+    /// Rotation by the angle with this index.
     Angle(usize),
-    /// Rotation by the quaternion at that coordinate.
+    /// Rotation by the quaternion at this coordinate.
     Quaternion(usize),
 }
 
-/// Motion of a body in its parent.
+/// Motion of a body relative to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One pure rotation.
+    /// Single pure rotation.
     Revolute,
-    /// One pure translation.
+    /// Single pure translation.
     Prismatic,
-    /// Freely: linear velocity, then angular.
+    /// Free motion: linear velocity, then angular.
     Free,
-    /// General motion, by its modes.
+    /// General motion, given by its modes.
     General,
 }
 
-/// Frame of a body in its parent.
+/// Pose of a body relative to its parent.
 #[derive(Debug, Clone)]
 pub(crate) struct Displacement {
     pub kind: Kind,
     pub turn: Turn,
-    /// Rotation from child to parent: `cos · [0] + sin · [1] + [2]` (`Quaternion`: `[2]` times the quaternion's).
+    /// Rotation from child to parent: `cos · [0] + sin · [1] + [2]` (`Quaternion`: `[2]` times that of the quaternion).
     pub rotations: [Matrix3<f64>; 3],
-    /// Directions along which coordinates `slide_q + k` move the origin, in the parent.
+    /// Directions along which coordinates `slide_q + k` move the origin, in the parent frame.
     pub slides: [Vector3<f64>; 3],
     pub slide_count: usize,
     pub slide_q: usize,
 }
 
 impl Displacement {
-    /// Works out the constants of a body; a new angle is added to `angles`.
+    /// Computes the constants of a body; a new angle is added to `angles`.
     pub fn new(body: &Body, angles: &mut Vec<Angle>) -> Self {
         let along = |a: &Vector3<f64>| body.placement.rotation * a;
         let q = body.drive.q;
@@ -64,7 +64,7 @@ impl Displacement {
             slide_q: q,
         };
         match body.joint_type {
-            // Not in a built mechanism.
+            // Does not occur in a built mechanism.
             JointType::Fixed | JointType::Universal { .. } => {}
             JointType::Revolute { axis } => {
                 out.kind = Kind::Revolute;
@@ -102,7 +102,7 @@ impl Displacement {
         out
     }
 
-    /// A rotation about `axis` after the placement, by Rodrigues' formula: `c (1 − a aᵀ) + s [a]× + a aᵀ`.
+    /// Sets a rotation about `axis` after the placement, by Rodrigues' formula: `c (1 − a aᵀ) + s [a]× + a aᵀ`.
     fn turns(&mut self, body: &Body, axis: &Vector3<f64>, q: usize, angles: &mut Vec<Angle>) {
         let place = body.placement.rotation;
         let outer = axis * axis.transpose();

@@ -1,8 +1,8 @@
 //! Kinematics and dynamics of a mechanism, and their regressors.
 //!
 //! A [`Mechanism`](crate::mechanism::Mechanism) is constant and shared; a [`Workspace`] is the scratch memory of one
-//! thread, so that no call allocates. Matrices are row-major slices.
-//! Inverse dynamics and torque regressors, which run millions of times, have tables of their own: [`InverseDynamics`].
+//! thread, so that no call allocates. Matrices are row-major slices. Inverse dynamics and torque regressors, which are
+//! evaluated millions of times, use precomputed tables: [`InverseDynamics`].
 
 mod algorithms;
 mod closure;
@@ -37,7 +37,7 @@ use crate::mechanism::ParameterBlock;
 use crate::spatial::Parameters;
 use crate::{Error, Result};
 
-/// Refuses an argument of the wrong size.
+/// Returns an error if an argument has the wrong size.
 fn expect_len(what: &'static str, found: usize, expected: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
 }

@@ -1,8 +1,8 @@
 //! Identification of drive gains: torque is a measured current times an unknown gain.
 //!
-//! The force of joint `j` is `gⱼ τⱼ`: the logged torque (current times nominal gain) times an unknown factor. Noise is in the
-//! current, so the fit minimizes `Σⱼ ‖τⱼ − (Y x + known)ⱼ/gⱼ‖²/σⱼ²`. The equations `Y x = g τ` hold for any common factor of
-//! unknowns and gains; what fixes it is a log with a known payload, a measured base wrench, or what is known of the gains.
+//! The force of joint `j` is `gⱼ τⱼ`: the logged torque (current times nominal gain) times an unknown factor. The noise is in the
+//! current, so the fit minimizes `Σⱼ ‖τⱼ − (Y x + known)ⱼ/gⱼ‖²/σⱼ²`. The equations `Y x = g τ` determine unknowns and gains only
+//! up to a common factor. A log with a known payload, a measured base wrench, or prior knowledge of the gains fixes this factor.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -18,37 +18,37 @@ use crate::optimize::SolverStatus;
 use crate::spatial::{Inertia, Parameters};
 use crate::{Error, Result};
 
-/// Steps of Gauss and Newton, and the change of `ln g` that ends them.
+/// Largest number of Gauss-Newton steps, and the change of `ln g` at which the iteration stops.
 const STEPS: usize = 200;
 const SETTLED: f64 = 1e-10;
-/// Noise is taken as at least so much of a joint's own force: beside larger numbers the prior would count as not seen.
+/// Smallest noise relative to the force of the joint. With larger weights of the data, the prior would be lost to rounding.
 const LEAST_OF_OWN: f64 = 1e-6;
-/// Distance (m) from a link within which the centre of a payload is expected, as a standard deviation.
+/// Expected distance (m) of the centre of mass of a payload from its link, as a standard deviation.
 const PAYLOAD_REACH: f64 = 0.3;
-/// Times that a step is halved.
+/// Largest number of step halvings.
 const HALVINGS: usize = 30;
 
 /// Summary of a robot with a known payload.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownPayload<'a> {
-    /// The logs.
+    /// Summary of the logs.
     pub summary: &'a Summary,
-    /// Link that carries it.
+    /// Link that carries the payload.
     pub link: &'a PayloadLink,
-    /// Inertia of the payload in the link frame; only its mass counts where the rest is free.
+    /// Inertia of the payload in the link frame; only its mass is used if the rest is free.
     pub payload: Inertia<f64>,
     /// Whether centre of mass and inertia are unknown.
     pub is_free: bool,
 }
 
 impl KnownPayload<'_> {
-    /// Standard deviations of first moments and inertia where they are free.
+    /// Returns the standard deviations of first moments and inertia if they are free.
     fn spreads(&self) -> Vec<f64> {
         let (first, second) = (self.payload.mass * PAYLOAD_REACH, self.payload.mass * PAYLOAD_REACH.powi(2));
         if self.is_free { [[first; 3].as_slice(), &[second; 6]].concat() } else { Vec::new() }
     }
 
-    /// Parameters that are known; the others are zero.
+    /// Returns the known parameters; the others are zero.
     fn known(&self) -> DVector<f64> {
         let mut out = DVector::from_column_slice(self.payload.parameters().as_slice());
         if self.is_free {
@@ -62,24 +62,24 @@ impl KnownPayload<'_> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Gains {
-    /// Factor of each coordinate's logged force; one where it is not a drive's.
+    /// Factor of the logged force of each coordinate; one for coordinates without a drive.
     pub values: Vec<f64>,
-    /// Standard errors; zero where they are one by definition.
+    /// Standard errors; zero for gains that are one by definition.
     pub std_errors: Vec<f64>,
-    /// Reason why the iteration ended.
+    /// Reason why the iteration stopped.
     pub status: SolverStatus,
-    /// Parameters of the known payload with what was found of it, and their standard errors; none without one.
+    /// Parameters of the known payload, including the estimated ones, and their standard errors; `None` without a payload.
     pub payload: Option<(Parameters, Parameters)>,
-    /// Variance that the errors of gains and payload add to each unknown.
+    /// Variance of each unknown due to the errors of gains and payload.
     variance: Vec<f64>,
-    /// Change of the unknowns by the known payload.
+    /// Change of the unknowns due to the known payload.
     shift: Option<DVector<f64>>,
 }
 
-/// The equations of one coordinate in one log.
+/// Equations of one coordinate in one log.
 struct Block {
     row: usize,
-    /// Columns of the unknowns, the force, and what the known payload adds.
+    /// Columns of the unknowns, the force, and the contribution of the known payload.
     y: DMatrix<f64>,
     tau: DVector<f64>,
     known: DVector<f64>,
@@ -88,8 +88,8 @@ struct Block {
 }
 
 impl Gains {
-    /// From logs without a payload and, where there are some, with a known one. The logged forces are right to the share
-    /// `spread` (standard deviation of `ln g`).
+    /// Estimates the gains from logs without a payload and, if available, with a known one. `spread` is the relative accuracy of
+    /// the logged forces (standard deviation of `ln g`).
     pub fn new(
         equations: &Equations<'_>,
         summary: &Summary,
@@ -146,7 +146,7 @@ impl Gains {
         Ok(Self { values, std_errors, status, payload, variance, shift })
     }
 
-    /// Applies the gains to a summary, and removes the payload where the logs are `loaded` with it.
+    /// Applies the gains to a summary, and removes the payload if the logs are `loaded` with it.
     pub fn apply(&self, equations: &Equations<'_>, summary: &Summary, loaded: bool) -> Result<Summary> {
         summary.check(equations)?;
         let shift = self.shift.as_ref().filter(|_| loaded);
@@ -175,7 +175,7 @@ impl Gains {
         Ok(out)
     }
 
-    /// Puts the gains into a result, and their errors into its standard errors.
+    /// Adds the gains to a result, and their errors to its standard errors.
     pub fn note(&self, equations: &Equations<'_>, result: &mut Identification) {
         for (joint, row) in result.joints.iter_mut().zip(0..).filter(|(_, row)| self.std_errors[*row] > 0.0) {
             joint.gain = Some(self.values[row]);
@@ -203,7 +203,7 @@ impl Gains {
     }
 }
 
-/// Returns which forces are those of drives: not the wrench on a base.
+/// Returns which forces are drive forces, that is not components of the wrench on a base.
 fn drives(equations: &Equations<'_>) -> Vec<bool> {
     let mechanism = equations.mechanism();
     let driven = |row: usize| {
@@ -214,7 +214,8 @@ fn drives(equations: &Equations<'_>) -> Vec<bool> {
     (0..equations.channels.len()).map(|row| row < equations.coordinates() && driven(row)).collect()
 }
 
-/// The equations of a summary of logs. The unknowns of the robot differ by `shift` there, and by unknowns that `further` has a column for.
+/// Returns the equations of a summary of logs. The unknowns of the robot differ by `shift` there, and by unknowns that `further`
+/// has a column for.
 fn blocks(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -240,11 +241,11 @@ fn blocks(
 
 struct Fit {
     blocks: Vec<Block>,
-    /// Unknowns of the robot, then of the payload.
+    /// Unknowns of the robot, then those of the payload.
     x: DVector<f64>,
-    /// Standard deviations of those of the payload.
+    /// Standard deviations of the unknowns of the payload.
     spreads: Vec<f64>,
-    /// `ln g` of each coordinate, and its place among the unknowns.
+    /// `ln g` of each coordinate, and its index among the unknowns.
     logs: Vec<f64>,
     places: Vec<Option<usize>>,
     spread: f64,
@@ -271,7 +272,7 @@ impl Fit {
             spread,
             noise: vec![1.0; rows],
         };
-        // The unknowns at nominal gains, to start from.
+        // Start from the unknowns at nominal gains.
         let places = std::mem::replace(&mut out.places, vec![None; rows]);
         out.noise = out.noises(1.0);
         out.x = out.system()?.values.rows(0, n).into_owned();
@@ -280,7 +281,7 @@ impl Fit {
         Ok(out)
     }
 
-    /// Residual of a block, unweighted, and the force that the unknowns predict.
+    /// Returns the residual of a block, unweighted, and the predicted force.
     fn residual(&self, block: &Block) -> (DVector<f64>, DVector<f64>) {
         let predicted = (&block.y * &self.x + &block.known) * (-self.logs[block.row]).exp();
         (&block.tau - &predicted, predicted)
@@ -297,13 +298,13 @@ impl Fit {
         data + payload + self.logs.iter().map(|k| (k / self.spread).powi(2)).sum::<f64>()
     }
 
-    /// Places, values and standard deviations of the payload's unknowns.
+    /// Returns the indices, values and standard deviations of the unknowns of the payload.
     fn payload(&self) -> impl Iterator<Item = (usize, f64, f64)> + '_ {
         let first = self.x.len() - self.spreads.len();
         self.spreads.iter().enumerate().map(move |(k, spread)| (first + k, self.x[first + k], *spread))
     }
 
-    /// Noise of each coordinate; `free` is the share of the equations that the unknowns leave.
+    /// Returns the noise of each coordinate; `free` is the ratio of degrees of freedom to equations.
     fn noises(&self, free: f64) -> Vec<f64> {
         let mut sums = vec![[0.0; 3]; self.logs.len()];
         for block in &self.blocks {
@@ -318,7 +319,7 @@ impl Fit {
         sums.iter().map(|s| (s[0] / (free * s[2]).max(1.0)).max(least(s)).sqrt()).collect()
     }
 
-    /// The linearized system at the present point: its solution is the step.
+    /// Solves the linearized system at the current point. The solution is the step.
     fn system(&self) -> Result<Solution> {
         let n = self.x.len();
         let width = n + self.places.iter().flatten().count() + 1;
@@ -347,7 +348,7 @@ impl Fit {
         Solution::of_factor(&all.matrix(), None)
     }
 
-    /// Steps until nothing moves; whether that happened.
+    /// Iterates until the step is negligible. Returns whether the iteration converged.
     fn run(&mut self, free: f64) -> Result<bool> {
         let n = self.x.len();
         for _ in 0..STEPS {
@@ -363,7 +364,7 @@ impl Fit {
                     *log = old + change;
                     moved = moved.max(change.abs());
                 }
-                // At the optimum rounding alone decides; the step is then as good as none.
+                // At the optimum, differences of the cost are rounding errors and the step is negligible.
                 if self.cost() <= before * (1.0 + 1e-12) {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! Equations of measured forces: the unknowns that act in each of them.
+//! Equations of measured forces, with the unknowns of each force.
 
 use std::sync::Arc;
 
@@ -12,42 +12,43 @@ use crate::mechanism::{Base, JointType, Mechanism};
 use crate::unknowns::{base_channels, full_channels};
 use crate::{Error, Result};
 
-/// The linear equations `τ = Y_b β + terms` of a mechanism: its base parameters first, then the joints' terms.
+/// Linear equations `τ = Y_b β + terms` of a mechanism: the base parameters first, then the joint terms.
 ///
-/// Where the joints' model leaves something to be found from the data (couplings, Stribeck speeds), the terms are all columns
-/// from which it can be found, each of one coordinate's force, and `identify` chooses.
+/// If parts of the joint model are found from the data (couplings, Stribeck speeds), the terms are all candidate columns, each in
+/// the force of one coordinate, and `identify` selects among them.
 #[derive(Debug, Clone)]
 pub struct Equations<'m> {
     mechanism: &'m Mechanism,
     pub(crate) dynamics: InverseDynamics,
-    /// Base parameters and what they stand for.
+    /// Base parameters and their expressions.
     pub regrouping: Regrouping,
     /// Velocity coordinate and term of each unknown after the base parameters.
     pub terms: Vec<(usize, Term)>,
-    /// Terms left out because base parameters already act exactly like them.
+    /// Terms removed because base parameters act exactly like them.
     pub absorbed: Vec<(usize, Term)>,
-    /// The base parameters that one unit of each of them is.
+    /// Change of the base parameters per unit of each removed term.
     pub(crate) effects: Vec<DVector<f64>>,
     /// Names of all unknowns.
     pub names: Vec<String>,
-    /// The forces of the coordinates; where the wrench on a fixed base is measured, its six components after them.
+    /// Forces of the coordinates, followed by the six components of the wrench on a fixed base if it is measured.
     pub(crate) channels: Vec<Channel>,
-    /// Closed mechanism, where there are loops.
+    /// Closed mechanism, if there are loops.
     closed: Option<Arc<ClosedMechanism<'m>>>,
     wrench: bool,
     motors: Vec<Motor>,
-    /// Terms of the joint model, estimated or not.
+    /// All terms of the joint model, estimated or not.
     all_terms: Vec<(usize, Term)>,
     model: JointModel,
     snap: f64,
     wide: bool,
 }
 
-/// Unknowns of one measured force; each joint term has a feature with a factor.
+/// Unknowns of one measured force. Each joint term has a feature with a factor.
 pub(crate) type Channel = crate::unknowns::Channel<(f64, Feature)>;
 
 impl<'m> Equations<'m> {
-    /// Creates the equations with all terms, also those that act like base parameters: for predicting forces, not for estimation.
+    /// Creates the equations with all terms, including those that act like base parameters: for predicting forces, not for
+    /// estimation.
     pub fn with_all_terms(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
         Self::with_all_terms_measuring(mechanism, model, snap, Measured::JointTorques)
     }
@@ -69,7 +70,7 @@ impl<'m> Equations<'m> {
         if let Some(closed) = &closed {
             on_independent(&mut model, closed, &mechanism.velocity_names())?;
         }
-        // Complete measurement decides what the unknowns are; what a log does not measure is not excited.
+        // Complete measurement defines the unknowns. Unknowns that a log does not measure are not excited.
         let mut options = AnalyzeOptions { snap, ..AnalyzeOptions::default() };
         options.measured = wrench.then_some(measured);
         let analysis = analyze(mechanism, &options)?;
@@ -106,18 +107,18 @@ impl<'m> Equations<'m> {
         Ok(out)
     }
 
-    /// The mechanism.
+    /// Returns the mechanism.
     pub fn mechanism(&self) -> &'m Mechanism {
         self.mechanism
     }
 
-    /// The mechanism on its independent coordinates, where it has loops.
+    /// Returns the mechanism on its independent coordinates, if it has loops.
     pub fn closed(&self) -> Option<&ClosedMechanism<'m>> {
         self.closed.as_deref()
     }
 
-    /// Borrows `count` samples of the mechanism's motion, sample after sample: `nq` positions each, and as many velocities and
-    /// accelerations as there are [coordinates](Self::coordinates). With loops, positions close the loops.
+    /// Borrows `count` samples of the motion of the mechanism, sample after sample: `nq` positions each, and as many velocities
+    /// and accelerations as there are [coordinates](Self::coordinates). Positions must close the loops, if there are any.
     pub fn samples<'a>(&self, count: usize, q: &'a [f64], v: &'a [f64], a: &'a [f64]) -> Result<Samples<'a>> {
         match self.closed() {
             Some(closed) => Samples::closed(closed, count, q, v, a),
@@ -125,7 +126,7 @@ impl<'m> Equations<'m> {
         }
     }
 
-    /// Number of coordinates: those of the mechanism, with loops the independent ones.
+    /// Returns the number of coordinates: those of the mechanism, or the independent ones if there are loops.
     pub fn coordinates(&self) -> usize {
         self.motors.len()
     }
@@ -135,7 +136,7 @@ impl<'m> Equations<'m> {
         self.wrench
     }
 
-    /// Names of the forces.
+    /// Returns the names of the forces.
     pub fn row_names(&self) -> Vec<String> {
         let mut out =
             self.closed().map_or_else(|| self.mechanism.velocity_names(), ClosedMechanism::independent_names);
@@ -145,22 +146,22 @@ impl<'m> Equations<'m> {
         out
     }
 
-    /// The mechanism's own number of a coordinate.
+    /// Returns the index of a coordinate in the mechanism.
     pub(crate) fn tree_coordinate(&self, row: usize) -> usize {
         self.closed().map_or(row, |c| c.independent()[row])
     }
 
-    /// Joint model.
+    /// Returns the joint model.
     pub fn joint_model(&self) -> &JointModel {
         &self.model
     }
 
-    /// The snapping tolerance.
+    /// Returns the snapping tolerance.
     pub(crate) fn snap(&self) -> f64 {
         self.snap
     }
 
-    /// Returns whether the terms are those from which a model of the joints is to be chosen.
+    /// Returns whether the terms are candidates from which a joint model is selected.
     pub(crate) fn is_wide(&self) -> bool {
         self.wide
     }
@@ -169,35 +170,35 @@ impl<'m> Equations<'m> {
         &self.motors
     }
 
-    /// Speed and shape of the Stribeck friction of a coordinate's drive, where it has one.
+    /// Returns speed and exponent of the Stribeck friction of the drive of a coordinate, if it has any.
     pub fn bend(&self, coordinate: usize) -> Option<Bend> {
         self.motors[coordinate].bend
     }
 
-    /// Number of base parameters.
+    /// Returns the number of base parameters.
     pub fn rank(&self) -> usize {
         self.regrouping.rank()
     }
 
-    /// Number of unknowns.
+    /// Returns the number of unknowns.
     pub fn len(&self) -> usize {
         self.rank() + self.terms.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no unknowns.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rotor inertias that act like base parameters: row, effect on the base parameters, and the model's value (zero where it
-    /// gives none).
+    /// Returns the rotor inertias that act like base parameters: row, effect on the base parameters, and value of the model (zero
+    /// if it has none).
     pub(crate) fn grounded_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
         let given = |row: usize| self.mechanism.armature()[self.tree_coordinate(row)];
         let all = self.absorbed.iter().zip(&self.effects);
         all.map(move |(&(row, _), effect)| (row, effect, given(row)))
     }
 
-    /// Leaves out the rotor inertias that act like base parameters, unless the model gives them.
+    /// Removes the rotor inertias that act like base parameters, unless the model gives them.
     pub(crate) fn drop_grounded_rotors(&mut self) {
         let given: Vec<bool> = self.grounded_rotors().map(|(_, _, given)| given > 0.0).collect();
         let mut kept = given.iter();
@@ -206,7 +207,7 @@ impl<'m> Equations<'m> {
         self.effects.retain(|_| kept.next() == Some(&true));
     }
 
-    /// The unknowns' values according to the model itself.
+    /// Returns the values of the unknowns according to the model.
     pub fn model_values(&self) -> Result<Vec<f64>> {
         let mut out = self.regrouping.regroup(&self.mechanism.parameters())?;
         out.extend(
@@ -217,8 +218,8 @@ impl<'m> Equations<'m> {
         Ok(out)
     }
 
-    /// The equations of one model of the joints, chosen among those that these hold columns of: the given motors, and Stribeck
-    /// terms of those that have a bend.
+    /// Returns the equations of one joint model, whose columns must be among those of these equations: the given motors, and
+    /// Stribeck terms of the motors that have a Stribeck curve.
     pub(crate) fn with_motors(&self, motors: Vec<Motor>) -> Self {
         let mut out = self.clone();
         out.terms.clone_from(&self.all_terms);
@@ -228,7 +229,7 @@ impl<'m> Equations<'m> {
         out
     }
 
-    /// The equations with some of the joints' terms only.
+    /// Returns the equations with a subset of the joint terms.
     pub(crate) fn with_terms(&self, keep: impl Fn(Term) -> bool) -> Self {
         self.with_chosen(
             self.motors.clone(),
@@ -236,7 +237,7 @@ impl<'m> Equations<'m> {
         )
     }
 
-    /// The equations with other terms of the joints, on the given motors; terms that act like base parameters stay left out.
+    /// Returns the equations with other joint terms, on the given motors. Terms that act like base parameters remain excluded.
     pub(crate) fn with_chosen(&self, motors: Vec<Motor>, terms: Vec<(usize, Term)>) -> Self {
         let mut out = self.clone();
         (out.motors, out.terms, out.wide) = (motors, terms, false);
@@ -244,7 +245,7 @@ impl<'m> Equations<'m> {
         out
     }
 
-    /// Coordinates whose drives have Stribeck columns here, on the shafts of `motors`.
+    /// Returns the coordinates whose drives have Stribeck columns in these equations, on the shafts of `motors`.
     pub(crate) fn stribeck_motors(&self, motors: &[Motor]) -> Vec<usize> {
         let held = |v: &usize| {
             let own = |(_, f): &(f64, Feature)| f.term == Term::Stribeck && f.shaft == motors[*v].shaft;
@@ -253,7 +254,7 @@ impl<'m> Equations<'m> {
         (0..motors.len()).filter(held).collect()
     }
 
-    /// Name of a term of a coordinate.
+    /// Returns the name of a term of a coordinate.
     fn term_name(&self, v: usize, term: Term) -> String {
         let name = match term {
             Term::Given { index, .. } => &self.model.given[index].name,
@@ -276,7 +277,7 @@ impl<'m> Equations<'m> {
         }
     }
 
-    /// The base parameters that act in the force of each coordinate.
+    /// Returns the base parameters that act in the force of each coordinate.
     fn base_channels(&self) -> Vec<Channel> {
         let layout = self.closed().map_or_else(|| self.dynamics.layout(), ClosedMechanism::layout);
         let mut out = base_channels(&self.regrouping, layout, self.coordinates());
@@ -286,7 +287,7 @@ impl<'m> Equations<'m> {
         out
     }
 
-    /// Takes as unknowns all columns from which the joints' model can be found, each in the force of one coordinate.
+    /// Takes all candidate columns of the joint model as unknowns, each in the force of one coordinate.
     pub(crate) fn widen(&mut self) {
         let mut wanted: Vec<Vec<Feature>> = vec![Vec::new(); self.coordinates()];
         let mut want = |row: usize, feature: Feature| {
@@ -335,14 +336,14 @@ impl<'m> Equations<'m> {
         self.wide = true;
     }
 
-    /// The same equations, with couplings of drives as the model gives them.
+    /// Returns the same equations without the search for couplings of drives.
     pub(crate) fn without_coupling_search(&self) -> Self {
         let mut out = self.clone();
         out.model.search_couplings = false;
         out
     }
 
-    /// Neighbouring revolute joints whose drives may turn with both, by velocity coordinate.
+    /// Returns pairs of neighbouring revolute joints whose drives may turn with both, by velocity coordinate.
     pub(crate) fn pairs(&self) -> Vec<[usize; 2]> {
         if !self.model.search_couplings || self.closed.is_some() {
             return Vec::new();
@@ -366,7 +367,7 @@ impl<'m> Equations<'m> {
     }
 }
 
-/// Takes couplings and terms from the mechanism's coordinates to the independent ones.
+/// Maps couplings and terms from the coordinates of the mechanism to the independent ones.
 fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &[String]) -> Result<()> {
     let row = |v: usize| {
         closed.independent().iter().position(|&k| k == v).ok_or_else(|| {
@@ -395,7 +396,7 @@ fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &
     Ok(())
 }
 
-/// Refuses a joint model that is not one of this mechanism.
+/// Checks that a joint model refers to this mechanism.
 fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
     let nv = mechanism.nv();
     let names = mechanism.velocity_names();
@@ -436,7 +437,7 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
     }
 }
 
-/// Says what a column is.
+/// Returns the description of a column.
 fn described(feature: &Feature, coordinates: &[String], row: usize, given: &[GivenTerm]) -> String {
     let name = match feature.term {
         Term::Given { index, .. } => &given[index].name,

@@ -14,17 +14,17 @@ pub enum Estimator {
     /// Weighted least squares with Huber weights against outliers; needs the samples themselves, see
     /// [`identify_robust`](crate::estimation::identify_robust).
     Irls,
-    /// Weighted least squares over physically possible bodies, with a prior; solved by a [`Solver`].
+    /// Weighted least squares over physically consistent bodies, with a prior; solved by a [`Solver`].
     #[default]
     Consistent,
-    /// Least squares with compensated bias, for momentum.
+    /// Bias-compensated least squares, for momentum.
     Bcls,
     /// Maximum likelihood with noise in the regressor (errors in variables), for momentum.
     Eiv,
 }
 
 impl Estimator {
-    /// Name of the estimator.
+    /// Returns the name of the estimator.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ols => "ols",
@@ -36,7 +36,7 @@ impl Estimator {
         }
     }
 
-    /// Name in results: consistent estimates are named after their solver (`lmi` for [`Solver::Barrier`]).
+    /// Returns the name used in results. Consistent estimates are named after their solver (`lmi` for [`Solver::Barrier`]).
     pub fn result_name(self, solver: Solver) -> &'static str {
         match (self, solver) {
             (Self::Consistent, Solver::Barrier) => "lmi",
@@ -46,7 +46,7 @@ impl Estimator {
     }
 }
 
-/// Solver of the consistent estimator. All find the same optimum of the same convex problem.
+/// Solver of the consistent estimator. All solvers find the same optimum of the same convex problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Solver {
     /// Barrier Newton method in the parameters.
@@ -59,7 +59,7 @@ pub enum Solver {
 }
 
 impl Solver {
-    /// Name of the solver.
+    /// Returns the name of the solver.
     pub fn name(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",

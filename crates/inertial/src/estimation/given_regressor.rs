@@ -1,8 +1,8 @@
-//! Consistent estimates from a regressor that was computed elsewhere.
+//! Consistent estimates from a regressor that was computed externally.
 //!
-//! The rows of `Y π = τ` are reduced to one triangular factor for each row of a sample. Weighted least squares gives the noise of
-//! each of them; the consistent estimate then minimizes `½ Σ ‖Y π − τ‖²/σ² + W Σ d(P₀, P)` over possible bodies, as
-//! [`crate::estimation::consistent`] does. Columns after those of the bodies (friction, offsets) are free.
+//! The rows of `Y π = τ` are reduced to one triangular factor per channel (row of a sample). Weighted least squares gives the
+//! noise of each channel. The consistent estimate then minimizes `½ Σ ‖Y π − τ‖²/σ² + W Σ d(P₀, P)` over consistent bodies, as
+//! [`crate::estimation::consistent`] does. Columns after those of the bodies (friction, offsets) are unconstrained.
 
 use nalgebra::{DMatrix, DVector};
 use schemars::JsonSchema;
@@ -16,29 +16,29 @@ use crate::optimize::{Cone, ConicLeastSquares, Options};
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters, PseudoInertia};
 use crate::{Error, Result};
 
-/// Parameters of a body.
+/// Number of parameters of a body.
 const TEN: usize = PARAMETER_NAMES.len();
-/// Most numbers of all factors: columns squared, times the rows of a sample.
+/// Largest number of elements of all factors: columns squared, times the rows of a sample.
 const MOST_NUMBERS: usize = 25_000_000;
-/// Rows that are reduced at once.
+/// Number of rows that are reduced at once.
 const BLOCK: usize = 1024;
-/// Passes of least squares that find the noise.
+/// Number of least-squares passes that estimate the noise.
 const PASSES: usize = 3;
-/// Information of the prior of free columns, relative to that of the data.
+/// Information of the prior of unconstrained columns, relative to that of the data.
 const FREE: f64 = 1e-10;
 
 /// Order of the ten parameters of a body among the columns of a regressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColumnOrder {
-    /// `m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`, as everywhere in this library.
+    /// Order `m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`, as everywhere in this library.
     #[default]
     Rows,
-    /// `m hx hy hz Ixx Ixy Iyy Ixz Iyz Izz`, as in Pinocchio.
+    /// Order `m hx hy hz Ixx Ixy Iyy Ixz Iyz Izz`, as in Pinocchio.
     Pinocchio,
 }
 
 impl ColumnOrder {
-    /// For each parameter of this library the column of a body that holds it.
+    /// Returns the column of a body that holds each parameter of this library.
     fn columns(self) -> [usize; TEN] {
         match self {
             Self::Rows => [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
@@ -77,11 +77,11 @@ pub struct RegressorRows {
     next: usize,
 }
 
-/// One row of each sample.
+/// Channel: one row of each sample.
 #[derive(Debug, Clone)]
 struct Channel {
     factor: Triangle,
-    /// Rows that wait to be reduced, one after the other.
+    /// Rows that are not reduced yet, one after the other.
     waiting: Vec<f64>,
     count: usize,
     /// Sum of squared forces.
@@ -111,36 +111,36 @@ pub struct RegressorIdentification {
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Number of combinations of columns that the rows show.
+    /// Rank: number of combinations of columns that the rows determine.
     pub rank: usize,
     /// Bodies, in the order of the columns.
     pub bodies: Vec<BodyEstimate>,
     /// Values of all columns, in their order (ten per body `m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`, then further columns).
     pub values: Vec<f64>,
-    /// Standard errors of the values, for independent noise; as wide as the prior where the rows show nothing.
+    /// Standard errors of the values, for independent noise; as wide as the prior for directions that are not excited.
     pub std_errors: Vec<f64>,
     /// Residuals of each row of a sample.
     pub fit: Vec<RowResidual>,
-    /// Cost reached less its proven lower bound.
+    /// Difference between the cost and its proven lower bound.
     pub duality_gap: f64,
-    /// What people should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 /// Residual of one row of the samples.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RowResidual {
-    /// Number of the row in its sample, from 1.
+    /// Index of the row in its sample, from 1.
     pub row: usize,
-    /// Root of the mean squared residual.
+    /// Root mean square residual.
     pub rms: f64,
-    /// Residual over the root of the mean squared force.
+    /// Root mean square residual relative to the root mean square force.
     pub relative_rms: f64,
 }
 
 impl RegressorRows {
-    /// Creates an empty set of rows of `columns` numbers: ten for each of `bodies`, then columns of other unknowns. Each sample has
-    /// `channels` rows, each with a noise of its own.
+    /// Creates an empty set of rows with `columns` values: ten for each of `bodies`, then columns of other unknowns. Each sample
+    /// has `channels` rows, each with its own noise.
     pub fn new(columns: usize, bodies: usize, channels: usize, order: ColumnOrder) -> Result<Self> {
         let wrong = |message: String| Err(Error::InvalidOption(message));
         if bodies == 0 || channels == 0 {
@@ -160,7 +160,7 @@ impl RegressorRows {
         Ok(Self { bodies, columns, from, channels: vec![channel; channels], next: 0 })
     }
 
-    /// Adds rows, one after the other, with their right-hand sides. Rows go round the channels.
+    /// Adds rows, one after the other, with their right-hand sides. Rows are assigned to the channels in turn.
     pub fn add(&mut self, rows: &[f64], rhs: &[f64]) -> Result<()> {
         let (expected, found) = (rhs.len() * self.columns, rows.len());
         if expected != found {
@@ -192,7 +192,7 @@ impl RegressorRows {
         Ok(())
     }
 
-    /// Estimates possible bodies, one prior for each.
+    /// Estimates physically consistent bodies, with one prior for each.
     pub fn identify(
         mut self,
         names: &[String],
@@ -264,7 +264,7 @@ impl RegressorRows {
         self.channels.iter().map(|channel| channel.count).sum()
     }
 
-    /// Weights of the channels from the residuals of weighted least squares, and its last solution.
+    /// Estimates the weights of the channels from the residuals of weighted least squares. Also returns the last solution.
     fn noise(&self) -> Result<(Vec<f64>, Solution)> {
         let mut weights = vec![1.0; self.channels.len()];
         let mut pass = 0;
@@ -274,7 +274,7 @@ impl RegressorRows {
             if pass == PASSES {
                 return Ok((weights, solution));
             }
-            // What the fit takes away is shared by all rows.
+            // The degrees of freedom of the fit are shared by all rows.
             let free = 1.0 - (solution.seen as f64 / self.rows() as f64).min(0.999);
             for (weight, channel) in weights.iter_mut().zip(&self.channels) {
                 let least = LEAST_NOISE * (channel.forces / channel.count.max(1) as f64).sqrt();
@@ -306,7 +306,7 @@ impl RegressorRows {
 }
 
 impl Channel {
-    /// Takes the waiting rows into the factor.
+    /// Reduces the waiting rows into the factor.
     fn reduce(&mut self) -> Result<()> {
         let width = self.factor.width();
         let rows = self.waiting.len() / width;
@@ -315,7 +315,7 @@ impl Channel {
         Ok(self.factor.absorb(block.as_mut_slice(), rows)?)
     }
 
-    /// Sum of squared residuals.
+    /// Returns the sum of squared residuals.
     fn squares(&self, values: &DVector<f64>) -> f64 {
         let n = values.len();
         let row = |i: usize| {

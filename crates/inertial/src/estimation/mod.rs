@@ -1,20 +1,20 @@
 //! Estimation of inertial parameters and joint terms from measured motion.
 //!
-//! [`Equations`] hold the unknowns that act in each measured force: the base parameters of the mechanism and the terms of
-//! the joint model. A log becomes a `Summary` in one pass (`reduction`). Whatever comes after (`least_squares`,
-//! [`consistent`], residuals of any parameters) works on summaries and costs milliseconds, however long the log was.
-//! [`identify`] runs all steps.
+//! [`Equations`] hold the unknowns that act in each measured force: the base parameters of the mechanism and the terms of the
+//! joint model. One pass over a log computes a `Summary` (`reduction`). All later steps (`least_squares`, [`consistent`],
+//! residuals of any parameters) use summaries and take milliseconds, independent of the length of the log. [`identify`] runs all
+//! steps.
 //!
 //! | folder | contents |
 //! | --- | --- |
-//! | `joint_model` | friction, springs, couplings, terms written by users |
+//! | `joint_model` | friction, springs, couplings, user-defined terms |
 //! | `reduction` | measurements, filtering of rows, summaries, online estimation |
 //! | `least_squares` | ordinary, weighted and robust estimators |
-//! | `consistent` | estimators over physically possible bodies, priors and bounds |
+//! | `consistent` | estimators over physically consistent bodies, priors and bounds |
 //! | `model_selection` | drive couplings and Stribeck curves found from the data |
-//! | `identification` | the whole way to a result, residuals, predictions, the verdict |
-//! | `diagnosis` | errors of model and sensors that would explain a residual |
-//! | `given_regressor` | bodies from a regressor that was computed elsewhere |
+//! | `identification` | complete identification, residuals, predictions, quality assessment |
+//! | `diagnosis` | errors of model and sensors that could explain a residual |
+//! | `given_regressor` | bodies from a regressor that was computed externally |
 //! | `payload`, `fleet`, `momentum` | payloads, many robots of one type, free-flying robots |
 
 pub mod consistent;

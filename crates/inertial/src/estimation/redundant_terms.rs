@@ -1,4 +1,4 @@
-//! Construction of equations without redundant joint terms: those that act exactly like base parameters.
+//! Construction of equations without redundant joint terms, that is terms that act exactly like base parameters.
 
 use crate::Result;
 use crate::estimation::equations::Equations;
@@ -12,14 +12,15 @@ use crate::linalg::{SplitMix, Triangle};
 use crate::mechanism::Mechanism;
 
 impl<'m> Equations<'m> {
-    /// Creates the equations of joint torques (and of a floating base's wrench); `snap` as for [`analyze`](crate::identifiability::analyze).
+    /// Creates the equations of joint torques (and of the wrench of a floating base); `snap` as for
+    /// [`analyze`](crate::identifiability::analyze).
     ///
-    /// With loops the forces are those of the independent coordinates, and so are the joints' terms.
+    /// For mechanisms with loops, the forces and the joint terms are those of the independent coordinates.
     pub fn new(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
         Self::measuring(mechanism, model, snap, Measured::JointTorques)
     }
 
-    /// Creates the equations where the wrench between a fixed base and the world may be measured too.
+    /// Creates the equations for the case that the wrench between a fixed base and the world may be measured too.
     pub fn measuring(
         mechanism: &'m Mechanism,
         model: impl Into<JointModel>,
@@ -38,12 +39,12 @@ impl<'m> Equations<'m> {
 }
 
 impl Equations<'_> {
-    /// Leaves out rotor inertias that act exactly like base parameters (as that of a joint on the ground, which is part
-    /// of its link's inertia about the axis): random motion decides.
+    /// Removes rotor inertias that act exactly like base parameters (such as that of a joint on the ground, which is part of the
+    /// inertia of its link about the axis). Linear dependence is tested on random motion.
     ///
-    /// Geometry counts as special within the snapping tolerance; a column that depends on others there differs from them by
-    /// about that tolerance here, where every number is taken literally. Columns that do not depend differ by a hundredth
-    /// and more.
+    /// The analysis treats geometry as special within the snapping tolerance. A column that is dependent there differs from the
+    /// other columns by about that tolerance here, where all values are used exactly. Independent columns differ by a hundredth or
+    /// more.
     pub(crate) fn absorb_terms(&mut self) -> Result<()> {
         let tolerance = (10.0 * self.snap()).clamp(1e-9, 1e-3);
         let rotor = |&(_, term): &(usize, Term)| term == Term::RotorInertia;
@@ -77,7 +78,7 @@ impl Equations<'_> {
 
     fn random_motion(&self) -> Result<Summary> {
         let nv = self.coordinates();
-        // Each sample gives one equation for each coordinate; three times as many as unknowns are plenty.
+        // Each sample has one equation per coordinate; three times as many equations as unknowns are sufficient.
         let count = 3 * self.len() + 20;
         let mut random = SplitMix::new(1);
         let mut next = || (random.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
@@ -103,7 +104,7 @@ impl Equations<'_> {
             }
             return out;
         };
-        // About the assembly, as far as the loops let it go.
+        // Random positions around the assembled configuration, as far as the loops permit.
         let mut workspace = closed.workspace();
         let start: Vec<f64> = closed.independent_positions().iter().map(|&k| closed.assembled()[k]).collect();
         let mut reach = 1.0;

@@ -5,21 +5,21 @@ use std::f64::consts::{PI, TAU};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The highest degree of a B-spline.
+/// Highest degree of a B-spline.
 const MOST_DEGREE: usize = 7;
 
 /// Profile of a movement from one point to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// A cycloid (paper 002, eqs 28 and 29): `s − sin(2πs)/2π`.
+    /// Cycloid `s − sin(2πs)/2π` (paper 002, eqs 28 and 29).
     Cycloid,
-    /// The polynomial `10s³ − 15s⁴ + 6s⁵`.
+    /// Polynomial `10s³ − 15s⁴ + 6s⁵`.
     Quintic,
 }
 
 impl Profile {
-    /// Value and derivatives at the part `s` (0 to 1) of the movement.
+    /// Returns value and derivatives at the fraction `s` (0 to 1) of the movement.
     fn at(self, s: f64) -> [f64; 3] {
         match self {
             Self::Cycloid => {
@@ -34,35 +34,35 @@ impl Profile {
     }
 }
 
-/// A set of functions of time; a trajectory is a combination of them, the same set for every joint.
+/// Set of functions of time. A trajectory is a linear combination of them, with the same set for every joint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Basis {
-    /// `1, sin ωt, cos ωt, sin 2ωt, cos 2ωt, …` with `ω = 2π/period` (Swevers et al. 1997; paper 002, eq. 40).
+    /// Fourier series `1, sin ωt, cos ωt, sin 2ωt, cos 2ωt, …` with `ω = 2π/period` (Swevers et al. 1997; paper 002, eq. 40).
     Fourier {
         /// Period of the first harmonic (s).
         period: f64,
         /// Number of harmonics.
         harmonics: usize,
     },
-    /// A B-spline on equal knots over `0..duration`, clamped at both ends: a coefficient is a control point.
+    /// Clamped B-spline with uniform knots over `0..duration`; the coefficients are control points.
     Spline {
-        /// Degree of its pieces, 3 to 7.
+        /// Degree of the pieces, 3 to 7.
         degree: usize,
         /// End time (s).
         duration: f64,
         /// Number of coefficients.
         points: usize,
     },
-    /// Position at the start, then the velocities at the inner knots; between knots the velocity follows half a cosine
-    /// wave, at the first and the last it is zero.
+    /// Position at the start, then the velocities at the inner knots. Between knots the velocity follows half a cosine wave; it is
+    /// zero at the first and the last knot.
     VelocityKnots {
-        /// Times (s), from zero, ascending.
+        /// Knot times (s), from zero, ascending.
         knots: Vec<f64>,
     },
-    /// Positions at the knots, with a movement from rest to rest between two of them.
+    /// Positions at the knots, with a movement from rest to rest between successive knots.
     PointToPoint {
-        /// Times (s), from zero, ascending.
+        /// Knot times (s), from zero, ascending.
         knots: Vec<f64>,
         /// Profile of each movement.
         profile: Profile,
@@ -70,7 +70,7 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// Why it is no basis for `0..=duration`, if it is none.
+    /// Returns the reason if this is not a valid basis for `0..=duration`.
     pub(super) fn fault(&self, duration: f64) -> Option<String> {
         let knots = |knots: &[f64]| {
             if knots.len() < 2 {
@@ -93,7 +93,7 @@ impl Basis {
                 if !(3..=MOST_DEGREE).contains(degree) {
                     return Some(format!("the degree is {degree}, expected 3 to {MOST_DEGREE}"));
                 }
-                // Three at each end are bound where it rests.
+                // A rest condition determines three points at each end.
                 if *points <= (*degree).max(5) {
                     return Some(format!("{points} points are too few for the degree {degree}"));
                 }
@@ -103,7 +103,7 @@ impl Basis {
         }
     }
 
-    /// Number of functions.
+    /// Returns the number of functions.
     pub fn len(&self) -> usize {
         match self {
             Self::Fourier { harmonics, .. } => 2 * harmonics + 1,
@@ -113,13 +113,12 @@ impl Basis {
         }
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no functions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Calls `visit` with the number of each function that is not zero near `t`, and its value and first two derivatives
-    /// there.
+    /// Calls `visit` with the index of each function that is nonzero near `t`, and its value and first two derivatives there.
     #[inline]
     pub fn visit(&self, t: f64, mut visit: impl FnMut(usize, [f64; 3])) {
         match self {
@@ -158,10 +157,11 @@ impl Basis {
         }
     }
 
-    /// The combinations that start and end at rest: row `i` of the result holds the coefficients of the `i`-th of them. The
-    /// first is the constant one, and all others are zero at the start, so that its factor is the position there.
+    /// Returns the combinations that start and end at rest: row `i` of the result holds the coefficients of the `i`-th
+    /// combination. The first one is the constant, and all others are zero at the start, so that the factor of the first is the
+    /// start position.
     ///
-    /// A Fourier series rests where its period begins; one that is to end at rest lasts whole periods.
+    /// A Fourier series rests at the start of its period; to end at rest it must last whole periods.
     pub fn at_rest(&self) -> Vec<Vec<f64>> {
         let n = self.len();
         let row = |entries: &[(usize, f64)]| {
@@ -170,7 +170,7 @@ impl Basis {
             row
         };
         match self {
-            // v(0) = ω Σ k s_k and a(0) = −ω² Σ k² c_k vanish, and so does Σ c_k but for the constant.
+            // v(0) = ω Σ k s_k and a(0) = −ω² Σ k² c_k vanish, and so does Σ c_k except for the constant.
             Self::Fourier { harmonics, .. } => {
                 let mut out = vec![row(&[(0, 1.0)])];
                 for k in 2..=*harmonics {
@@ -180,7 +180,7 @@ impl Basis {
                 }
                 out
             }
-            // Position, velocity and acceleration at an end belong to its three outermost control points.
+            // Position, velocity and acceleration at an end depend on its three outermost control points.
             Self::Spline { points, .. } => {
                 let mut out = vec![vec![1.0; n]];
                 out.extend((3..points.saturating_sub(3)).map(|k| row(&[(k, 1.0)])));
@@ -197,26 +197,26 @@ impl Basis {
     }
 }
 
-/// A time that should be the duration.
+/// Checks that an end time equals the duration.
 fn ends(end: f64, duration: f64) -> Option<String> {
-    // As far as decimals of a file agree.
+    // Tolerance for decimals in files.
     ((end - duration).abs() > 1e-9 * duration)
         .then(|| format!("its functions end at {end} s, the trajectory at {duration} s"))
 }
 
-/// Distance, velocity and acceleration where the velocity rises from 0 to 1 over the time `h`, at the part `s` of it.
+/// Returns distance, velocity and acceleration for a velocity that rises from 0 to 1 over the time `h`, at the fraction `s` of it.
 fn half_wave(s: f64, h: f64) -> [f64; 3] {
     let (sin, cos) = (PI * s).sin_cos();
     [0.5 * h * (s - sin / PI), 0.5 * (1.0 - cos), 0.5 * PI * sin / h]
 }
 
-/// The functions of a clamped B-spline that are not zero at `t`, with derivatives (Cox and de Boor's recursion).
+/// Evaluates the functions of a clamped B-spline that are nonzero at `t`, with derivatives (Cox-de Boor recursion).
 fn spline(degree: usize, duration: f64, points: usize, t: f64, mut visit: impl FnMut(usize, [f64; 3])) {
     let pieces = points - degree;
     let step = duration / pieces as f64;
     let knot = |i: usize| i.saturating_sub(degree).min(pieces) as f64 * step;
     let span = ((t / step).max(0.0) as usize).min(pieces - 1);
-    // Entry k is of the function `span + k` of its own degree; those outside are zero.
+    // Entry k belongs to the function `span + k` of the current degree; those outside are zero.
     let mut value = [0.0; MOST_DEGREE + 2];
     let (mut slope, mut curve) = (value, value);
     value[0] = 1.0;
@@ -224,7 +224,7 @@ fn spline(degree: usize, duration: f64, points: usize, t: f64, mut visit: impl F
     for d in 1..=degree {
         let (old, old_slope) = (value, slope);
         for k in 0..=d {
-            // Function i of degree d from those of degree d − 1; entry k − 1 there is i, entry k is i + 1.
+            // Function i of degree d from functions of degree d − 1: entry k − 1 is function i there, entry k is i + 1.
             let i = first + k - d;
             let part = |old: &[f64; MOST_DEGREE + 2], k: Option<usize>, from: usize| {
                 let width = knot(from + d) - knot(from);

@@ -10,51 +10,51 @@ use super::scaling::unit_diagonal;
 use crate::Result;
 use crate::linalg::{Svd, singular_values};
 
-/// Eigenvalues of the information in unit columns below this, relative to the largest, are rounding: singular values of
-/// 3e-7 and less, which no experiment could use.
+/// Relative eigenvalue of the information for unit columns, below which it counts as rounding error: singular values of 3e-7 and
+/// less, which are useless in any experiment.
 const UNSEEN: f64 = 1e-13;
 
-/// A standard error above this part of the parameter's size is weak.
+/// Relative standard error from which a parameter is weakly excited.
 const WEAK: f64 = 0.3;
 
-/// Above this inflation of the standard error by the other unknowns, they are the reason.
+/// Inflation of the standard error by the other unknowns, from which correlation is reported as the reason.
 const INFLATED: f64 = 5.0;
 
 /// Expected accuracy of one unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Expectation {
-    /// `BODY.NAME` of a base parameter, or `JOINT.TERM`.
+    /// Name of a base parameter as `BODY.NAME`, or of a joint term as `JOINT.TERM`.
     pub name: String,
     /// Value according to the model.
     pub value: f64,
-    /// Expected standard error; infinite (null in JSON) where the motion does not show it.
+    /// Expected standard error; infinite (null in JSON) if the unknown is not excited.
     #[schemars(with = "Option<f64>")]
     pub std_error: f64,
-    /// The standard error over the parameter's size.
+    /// Standard error relative to the scale of the parameter.
     #[schemars(with = "Option<f64>")]
     pub relative: f64,
-    /// Standard error over the one it would have were all others known.
+    /// Ratio of the standard error to the one for known other unknowns.
     #[schemars(with = "Option<f64>")]
     pub inflation: f64,
-    /// Whether it stays weak.
+    /// Whether the unknown is weakly excited.
     pub weak: bool,
-    /// Why, where it does.
+    /// Reason for weak excitation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The certificate of excitation.
+/// Certificate of excitation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Certificate {
-    /// Number of base parameters that the structure of the mechanism allows to know.
+    /// Number of structurally identifiable base parameters.
     pub structural_rank: usize,
-    /// Number of them that this motion shows.
+    /// Number of excited base parameters.
     pub rank: usize,
-    /// Number of unknowns, terms of the joints included.
+    /// Number of unknowns, including joint terms.
     pub unknowns: usize,
-    /// Number of unknowns that this motion shows.
+    /// Number of excited unknowns.
     pub excited: usize,
     /// Smallest singular value of the regressor divided by the noise.
     pub smallest_singular_value: f64,
@@ -64,20 +64,20 @@ pub struct Certificate {
     /// Condition number with columns of equal length.
     #[schemars(with = "Option<f64>")]
     pub scaled_condition: f64,
-    /// The base parameters.
+    /// Expected accuracy of the base parameters.
     pub base_parameters: Vec<Expectation>,
-    /// The terms of the joints.
+    /// Expected accuracy of the joint terms.
     pub joint_terms: Vec<Expectation>,
 }
 
 impl Certificate {
-    /// Creates the certificate from the information of a motion (with prior information, where that counts).
+    /// Creates the certificate from the information of a motion (including prior information, if there is any).
     pub fn new(columns: &Columns, information: &DMatrix<f64>) -> Result<Self> {
         let n = columns.len();
         let scaled = unit_diagonal(information);
         let seen = Seen::new(&scaled)?;
         let hidden_base = singular_values(&seen.hidden.rows(0, columns.base).into_owned())?;
-        // Of orthonormal columns: those of joint terms alone leave rounding.
+        // The columns are orthonormal: directions of joint terms alone yield only rounding errors.
         let hidden = hidden_base.into_iter().filter(|s| *s > 1e-6).count();
         let raw = singular_values(information)?;
         let full = (seen.rank == n).then(|| inverse(information)).flatten();
@@ -133,7 +133,7 @@ impl Certificate {
 /// Excited and unexcited directions, in unknowns of unit columns.
 pub(super) struct Seen {
     pub rank: usize,
-    /// Orthonormal basis of what it does not show.
+    /// Orthonormal basis of the directions that are not excited.
     pub hidden: DMatrix<f64>,
     svd: Svd,
 }
@@ -145,24 +145,24 @@ impl Seen {
         Ok(Self { rank, hidden: svd.null_space(rank), svd })
     }
 
-    /// Returns whether an unknown has a part in what is not shown.
+    /// Returns whether an unknown is involved in an unexcited direction.
     pub fn hides(&self, i: usize) -> bool {
         self.hidden.row(i).norm() > 1e-6
     }
 
-    /// Standard error in units of the column, within what is shown.
+    /// Returns the standard error in units of the column, within the excited subspace.
     fn std_error(&self, i: usize) -> f64 {
         (0..self.rank).map(|k| self.svd.v[(i, k)].powi(2) / self.svd.values[k]).sum::<f64>().sqrt()
     }
 
-    /// The combinations that are not shown, in words: the unknowns with a part in them.
+    /// Names the unknowns that are involved in unexcited directions.
     pub fn hidden_names(&self, columns: &Columns) -> Vec<String> {
         let part = |i: &usize| self.hidden.row(*i).norm() > 0.05;
         (0..columns.len()).filter(part).map(|i| columns.names[i].clone()).collect()
     }
 }
 
-/// The unknowns that another is confused with: those of the largest correlations.
+/// Names the unknowns that are confounded with another: those with the largest correlations.
 fn confusion(columns: &Columns, covariance: &DMatrix<f64>, i: usize) -> String {
     let correlation =
         |j: usize| (covariance[(i, j)] / (covariance[(i, i)] * covariance[(j, j)]).sqrt()).abs();

@@ -5,14 +5,14 @@ use nalgebra::Vector3;
 use crate::mechanism::{CollisionShape, Mechanism, Shape};
 use crate::spatial::Pose;
 
-/// A segment with a radius, fixed to a body: a sphere where both ends are one point.
+/// Segment with a radius, fixed to a body; a sphere if both ends coincide.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capsule {
-    /// The link it belongs to.
+    /// Link that the capsule belongs to.
     pub link: String,
-    /// The body; `None` is the ground.
+    /// Body that carries the capsule; `None` is the ground.
     pub body: Option<usize>,
-    /// Ends of the segment in the body's frame.
+    /// Ends of the segment in the frame of the body.
     pub ends: [Vector3<f64>; 2],
     /// Radius (m).
     pub radius: f64,
@@ -21,19 +21,19 @@ pub struct Capsule {
 /// Obstacles and self-collision pairs.
 #[derive(Debug, Clone, Default)]
 pub struct Room {
-    /// The robot's parts.
+    /// Capsules of the robot.
     pub capsules: Vec<Capsule>,
-    /// Pairs of them that must not touch.
+    /// Pairs of capsules that must not touch.
     pub pairs: Vec<(usize, usize)>,
-    /// Box that moving parts must stay in: lowest and highest corner, world frame.
+    /// Box in the world frame that moving parts must stay in: lowest and highest corner.
     pub workspace: Option<[Vector3<f64>; 2]>,
-    /// Height that moving parts must stay above.
+    /// Height that moving parts must stay above (m).
     pub ground: Option<f64>,
-    /// Distance to keep (m).
+    /// Minimum distance (m).
     pub clearance: f64,
 }
 
-/// A point of contact: of which body, where in the world, and the direction in which moving it lowers the value.
+/// Contact point: body, position in the world, and direction of motion that reduces the constraint value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contact {
     pub body: Option<usize>,
@@ -42,8 +42,8 @@ pub(super) struct Contact {
 }
 
 impl Room {
-    /// Capsules along the links: from each body's origin to those of its children and of the links fixed to it, all of one
-    /// radius. For robots whose description has meshes only.
+    /// Creates capsules along the links: from the origin of each body to those of its children and of the links fixed to it, all
+    /// with the same radius. Intended for robots whose description has meshes only.
     pub fn along_links(mechanism: &Mechanism, radius: f64) -> Vec<Capsule> {
         let mut out = Vec::new();
         for (i, body) in mechanism.bodies().iter().enumerate().take(mechanism.link_bodies()) {
@@ -69,8 +69,8 @@ impl Room {
         out
     }
 
-    /// Capsules around the collision shapes of the description: a cylinder's reaches beyond its flat ends, a box's runs
-    /// along the longest edge and contains it.
+    /// Creates capsules around the collision shapes of the description. The capsule of a cylinder extends beyond its flat ends,
+    /// that of a box is aligned with the longest edge and contains the box.
     pub fn shapes(mechanism: &Mechanism) -> Vec<Capsule> {
         let capsule = |s: &CollisionShape| {
             let (axis, half, radius) = match s.shape {
@@ -90,10 +90,10 @@ impl Room {
         mechanism.shapes().iter().map(capsule).collect()
     }
 
-    /// Pairs that can meet: not of one body, nor of bodies that a joint connects, nor such as touch where the model
-    /// assembles the robot already (neighbours with a short link between them).
+    /// Returns the pairs that can collide: pairs of different bodies that are not connected by a joint and that do not touch in
+    /// the assembled configuration (neighbours with a short link between them).
     pub fn candidate_pairs(mechanism: &Mechanism, capsules: &[Capsule]) -> Vec<(usize, usize)> {
-        // Massless pieces between two joints of one link do not part its neighbours.
+        // Massless bodies between two joints of one link do not separate its neighbours.
         let solid = |mut body: Option<usize>| {
             while let Some(b) = body {
                 if mechanism.bodies()[b].parameter_count() > 0 {
@@ -124,7 +124,7 @@ impl Room {
         out
     }
 
-    /// Number of values of [`Room::value`].
+    /// Returns the number of constraints of [`Room::value`].
     pub(super) fn len(&self) -> usize {
         let planes = 6 * usize::from(self.workspace.is_some()) + usize::from(self.ground.is_some());
         self.pairs.len() + 2 * planes * self.capsules.len()
@@ -146,7 +146,7 @@ impl Room {
         }
     }
 
-    /// By how much (m) something is too near, with the points that decide it; below zero it is clear.
+    /// Returns the violation (m) of a distance constraint and the closest points; negative values are feasible.
     pub(super) fn value(&self, index: usize, poses: &[Pose<f64>]) -> (f64, [Option<Contact>; 2]) {
         let at = |capsule: &Capsule, end: usize| match capsule.body {
             Some(b) => poses[b].transform_point(&capsule.ends[end]),
@@ -216,7 +216,7 @@ pub(super) fn add_contact(
     }
 }
 
-/// The nearest points of two segments (Ericson 2005, section 5.1.9).
+/// Computes the closest points of two segments (Ericson 2005, section 5.1.9).
 fn nearest([a0, a1]: [Vector3<f64>; 2], [b0, b1]: [Vector3<f64>; 2]) -> (Vector3<f64>, Vector3<f64>) {
     let (u, v, r) = (a1 - a0, b1 - b0, a0 - b0);
     let (uu, vv, uv, ur, vr) = (u.norm_squared(), v.norm_squared(), u.dot(&v), u.dot(&r), v.dot(&r));
@@ -275,7 +275,7 @@ mod tests {
                     least = least.min((a[0].lerp(&a[1], s) - b[0].lerp(&b[1], t)).norm());
                 }
             }
-            // The search is right to a step's length, some hundredths, and never below the true distance.
+            // The error of the search is at most one step, some hundredths, and its result is never below the true distance.
             assert!(found <= least + 1e-12 && found > least - 0.06, "{case}: {found} {least}");
         }
     }

@@ -1,4 +1,4 @@
-//! Columns of a design: the unknowns to excite and the measured forces they act in.
+//! Columns of a design: the unknowns to excite and the measured forces that they act in.
 
 use crate::Result;
 use crate::dynamics::PackedLayout;
@@ -6,50 +6,50 @@ use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
 use crate::unknowns::{Channel, TermKind, base_channels, base_names};
 
-/// Speeds (rad/s or m/s) below this are rounding of rest, whose sign means nothing.
+/// Speed (rad/s or m/s) below which a joint is at rest up to rounding and the sign is meaningless.
 const AT_REST: f64 = 1e-9;
 
-/// Assumed Stribeck friction, `F sign(v) exp(−(|v|/vₛ)^δ)`: friction at rest above that of sliding.
+/// Assumed Stribeck friction `F sign(v) exp(−(|v|/vₛ)^δ)`: excess of the static friction over the sliding friction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stribeck {
-    /// The force `F`.
+    /// Force `F`.
     pub force: f64,
-    /// The speed `vₛ`, above zero.
+    /// Speed `vₛ`, above zero.
     pub speed: f64,
-    /// The exponent `δ`.
+    /// Exponent `δ`.
     pub exponent: f64,
 }
 
 impl Stribeck {
-    /// `(|v|/vₛ)^δ`.
+    /// Returns `(|v|/vₛ)^δ`.
     fn power(&self, v: f64) -> f64 {
         (v.abs() / self.speed).powf(self.exponent)
     }
 }
 
-/// A term of a joint's own model that is linear in one unknown, or linearized in it.
+/// Term of a joint model that is linear in one unknown, or linearized in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum JointColumn {
-    /// Viscous friction: the velocity.
+    /// Viscous friction, with the velocity as column.
     Viscous,
-    /// Coulomb friction: the sign of the velocity.
+    /// Coulomb friction, with the sign of the velocity as column.
     Coulomb,
-    /// Coulomb friction of forward motion: 1 where the velocity is above zero.
+    /// Coulomb friction of forward motion, with a column that is 1 for positive velocities.
     CoulombPositive,
-    /// Coulomb friction of backward motion: −1 where the velocity is below zero.
+    /// Coulomb friction of backward motion, with a column that is −1 for negative velocities.
     CoulombNegative,
-    /// Friction at rest above that of sliding: its force `F`.
+    /// Stribeck friction, with the force `F` as unknown.
     Stribeck(Stribeck),
-    /// Speed `vₛ`, in which the force is not linear: the derivative by it, at the assumed value.
+    /// Stribeck speed `vₛ`, in which the force is nonlinear: the column is the derivative at the assumed value.
     StribeckVelocity(Stribeck),
-    /// A constant.
+    /// Constant offset.
     Offset,
-    /// Inertia at the joint: the acceleration.
+    /// Inertia at the joint, with the acceleration as column.
     RotorInertia,
 }
 
 impl JointColumn {
-    /// Kind of the term.
+    /// Returns the kind of the term.
     pub fn kind(self) -> TermKind {
         match self {
             Self::Viscous => TermKind::Viscous,
@@ -63,7 +63,7 @@ impl JointColumn {
         }
     }
 
-    /// Name in results, the same as in identification.
+    /// Returns the name used in results, the same as in identification.
     pub fn name(self) -> &'static str {
         self.kind().name()
     }
@@ -86,7 +86,7 @@ impl JointColumn {
         }
     }
 
-    /// Derivatives with respect to velocity and acceleration (of the sign: zero, as almost everywhere).
+    /// Returns the derivatives with respect to velocity and acceleration (zero for the sign, as almost everywhere).
     pub(super) fn slopes(self, v: f64) -> [f64; 2] {
         match self {
             Self::Viscous => [1.0, 0.0],
@@ -105,34 +105,34 @@ impl JointColumn {
     }
 }
 
-/// Unknowns of a design, the measured forces they act in, and the noise of these.
+/// Unknowns of a design, the measured forces that they act in, and the noise of these forces.
 #[derive(Debug, Clone)]
 pub struct Columns {
-    /// Names of the unknowns: base parameters, then terms of the joints.
+    /// Names of the unknowns: base parameters, then joint terms.
     pub names: Vec<String>,
     /// Number of base parameters among them.
     pub base: usize,
     /// Velocity coordinate and kind of each term.
     pub terms: Vec<(usize, JointColumn)>,
-    /// Terms that act exactly like other unknowns and are left out.
+    /// Terms that act exactly like other unknowns and are removed.
     pub absorbed: Vec<String>,
-    /// The unknowns' values according to the model.
+    /// Values of the unknowns according to the model.
     pub values: Vec<f64>,
     pub(super) rows: Vec<Row>,
 }
 
-/// The unknowns that act in the force of one measured velocity coordinate.
+/// Unknowns that act in the force of one measured velocity coordinate.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub v: usize,
-    /// One over the noise.
+    /// Inverse of the noise.
     pub weight: f64,
-    /// Unknowns that act in it, and the columns of the joint terms.
+    /// Unknowns that act in the force, and the columns of the joint terms.
     pub channel: Channel<JointColumn>,
 }
 
 impl Columns {
-    /// Creates columns of base parameters with names and values alone; their effect is computed elsewhere.
+    /// Creates columns of base parameters with names and values only; their effect is computed elsewhere.
     pub(super) fn named(mechanism: &Mechanism, regrouping: &Regrouping) -> Result<Self> {
         Ok(Self {
             names: base_names(mechanism, regrouping),
@@ -144,18 +144,18 @@ impl Columns {
         })
     }
 
-    /// Number of unknowns.
+    /// Returns the number of unknowns.
     pub fn len(&self) -> usize {
         self.base + self.terms.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no unknowns.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Scale of each unknown for relative errors: its size, but at least a hundredth of the largest of its kind
-    /// (what is near zero is not known to a part of itself).
+    /// Returns the scale of each unknown for relative errors: its magnitude, but at least a hundredth of the largest of its kind
+    /// (values close to zero have no meaningful relative error).
     pub fn scales(&self) -> Vec<f64> {
         let kind = |name: &str| {
             let last = name.rsplit('.').next().unwrap_or(name);
@@ -200,7 +200,7 @@ impl Columns {
         self.rows = rows.map(|(v, channel)| Row { v, weight: noise[v].recip(), channel }).collect();
     }
 
-    /// Sets the values of the terms according to the model; `tree` gives the mechanism's number of a coordinate.
+    /// Sets the values of the terms according to the model; `tree` maps a coordinate to its index in the mechanism.
     pub(super) fn evaluate(&mut self, mechanism: &Mechanism, tree: impl Fn(usize) -> usize) {
         self.values.truncate(self.base);
         self.values.extend(self.terms.iter().map(|&(v, term)| match term {

@@ -6,10 +6,11 @@ use super::scaling::unit_diagonal;
 use crate::Result;
 use crate::linalg::{Svd, ldl, ldl_solve};
 
-/// The norm of the squared relative errors that stands for the largest: among fifty equal ones it is 1.28 times too large.
+/// Exponent of the p-norm of the squared relative errors that approximates their maximum. For fifty equal errors it is 1.28 times
+/// too large.
 const SHARPNESS: i32 = 8;
 
-/// A number to be made small.
+/// Optimality criterion to minimize.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Criterion {
     /// D-optimality: the logarithm of the geometric mean of the standard errors (along principal axes).
@@ -19,18 +20,18 @@ pub enum Criterion {
     A,
     /// E-optimality: the logarithm of the largest standard error of any direction.
     E,
-    /// The Cramér–Rao bound: the logarithm of the root mean square of the standard errors, each relative to its
-    /// parameter's size.
+    /// Cramér–Rao bound: the logarithm of the root mean square of the standard errors, each relative to the scale of its
+    /// parameter.
     CramerRao,
-    /// The logarithm of the largest of the standard errors relative to their parameters' sizes, made smooth.
+    /// Smooth maximum: the logarithm of the largest standard error relative to the scale of its parameter.
     Worst,
     /// Logarithm of the condition number of the regressor.
     Condition,
     /// Condition number with columns scaled to equal length.
     ScaledCondition,
-    /// The condition number plus `weight` over the mean square of velocities (paper 002, eq. 32).
+    /// Condition number plus `weight` divided by the mean square of velocities (paper 002, eq. 32).
     Paper {
-        /// The paper's `w`.
+        /// Weight `w` of the paper.
         weight: f64,
     },
 }
@@ -38,7 +39,7 @@ pub enum Criterion {
 /// Value and derivatives of a criterion.
 #[derive(Debug, Clone)]
 pub struct Value {
-    /// The criterion, infinite where the information is singular.
+    /// Value of the criterion, infinite for singular information.
     pub value: f64,
     /// Derivative with respect to the information matrix.
     pub slope: DMatrix<f64>,
@@ -47,7 +48,7 @@ pub struct Value {
 }
 
 impl Criterion {
-    /// Name.
+    /// Returns the name of the criterion.
     pub fn name(self) -> &'static str {
         match self {
             Self::D => "d",
@@ -61,8 +62,8 @@ impl Criterion {
         }
     }
 
-    /// Evaluates the criterion at an information matrix; `scales` are the sizes of the unknowns, `energy` the sum of squared velocities and how
-    /// many they are.
+    /// Evaluates the criterion at an information matrix; `scales` are the scales of the unknowns, `energy` is the sum of squared
+    /// velocities and their number.
     pub fn evaluate(self, information: &DMatrix<f64>, scales: &[f64], energy: (f64, usize)) -> Result<Value> {
         let n = information.nrows();
         let none = || Value { value: f64::INFINITY, slope: DMatrix::zeros(n, n), energy_slope: 0.0 };
@@ -85,7 +86,7 @@ impl Criterion {
                     _ => (relative(i) / largest).powi(SHARPNESS - 1) * scales[i].powi(-2),
                 };
                 let trace: f64 = (0..n).map(|i| weight(i) * inverse[(i, i)]).sum();
-                // d tr(W M⁻¹) = −⟨M⁻¹ W M⁻¹, dM⟩; the logarithm of a mean of squares or of a p-norm takes ½ / trace of it.
+                // d tr(W M⁻¹) = −⟨M⁻¹ W M⁻¹, dM⟩; for the logarithm of a mean of squares or of a p-norm, the factor is ½ / trace.
                 let weighted = DMatrix::from_fn(n, n, |i, j| inverse[(i, j)] * weight(j));
                 let of = match self {
                     Self::Worst => largest.ln() + (trace / largest).ln() / f64::from(SHARPNESS),
@@ -129,12 +130,12 @@ impl Criterion {
     }
 }
 
-/// Inverse and logarithm of the determinant; `None` where the matrix is singular to working precision.
+/// Returns the inverse and the logarithm of the determinant; `None` if the matrix is singular to working precision.
 pub(super) fn inverse(m: &DMatrix<f64>) -> Option<(DMatrix<f64>, f64)> {
     let n = m.nrows();
-    // Symmetric: rows and columns are the same.
+    // The matrix is symmetric: rows and columns are the same.
     let mut factor = unit_diagonal(m).as_slice().to_vec();
-    // Pivots of a matrix with unit diagonal; below this they are rounding.
+    // Pivots of a matrix with unit diagonal; smaller ones are rounding errors.
     ldl(&mut factor, n, |_| 1e-14).ok()?;
     let root: Vec<f64> = m.diagonal().iter().map(|d| d.sqrt()).collect();
     let log_det = (0..n).map(|i| factor[i * n + i].ln() + 2.0 * root[i].ln()).sum();
@@ -145,7 +146,7 @@ pub(super) fn inverse(m: &DMatrix<f64>) -> Option<(DMatrix<f64>, f64)> {
 
 type Extreme = (f64, DMatrix<f64>);
 
-/// The largest and the smallest eigenvalue with the projections on their vectors; `None` where the matrix is singular.
+/// Returns the largest and the smallest eigenvalue with the projections on their vectors; `None` if the matrix is singular.
 fn extremes(m: &DMatrix<f64>) -> Result<Option<[Extreme; 2]>> {
     let svd = Svd::new(m)?;
     let last = m.nrows() - 1;

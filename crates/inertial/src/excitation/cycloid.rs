@@ -9,20 +9,21 @@ use crate::mechanism::Mechanism;
 use crate::optimize::lbfgs;
 use crate::{Error, Result};
 
-/// More coordinates have more than a million combinations.
+/// Largest number of coordinates; more would have more than a million combinations.
 const MOST_COORDINATES: usize = 21;
 
-/// Least part of the greatest range that a joint moves in an interval: a range is above zero (eq. 37).
+/// Smallest range of a joint in an interval, relative to its largest range: ranges are positive (eq. 37).
 const LEAST_RANGE: f64 = 0.02;
 
-/// Weight of the barrier that holds the ends of all intervals within the joints' limits (eq. 33).
+/// Weight of the barrier that keeps the ends of all intervals within the joint limits (eq. 33).
 const BARRIER: f64 = 1e-3;
 
-/// Returns all direction combinations of `n` coordinates, `2^(n−1)` of them: the first keeps its direction, the others count in
-/// binary, the last fastest.
+/// Returns all `2^(n−1)` direction combinations of `n` coordinates. The first coordinate keeps its direction, the others count in
+/// binary, the last one fastest.
 ///
-/// The paper states no order. With this one and the seeds of its table 3 the significant singular values grow as it prints: 11
-/// from one interval, 20 from three, 46 from forty. The second coordinate fastest gives 42 from forty.
+/// The paper does not state the order. With this order and the seeds of its table 3, the numbers of significant singular values
+/// equal the printed ones: 11 for one interval, 20 for three, 46 for forty. With the second coordinate fastest there are 42 for
+/// forty.
 pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
     if !(1..=MOST_COORDINATES).contains(&n) {
         return Err(Error::InvalidOption(format!(
@@ -33,26 +34,26 @@ pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
     Ok((0..1usize << (n - 1)).map(|k| (0..n).map(|j| sign(k, j)).collect()).collect())
 }
 
-/// Greatest range of a coordinate in an interval within its limits of speed and acceleration (eq. 36).
+/// Returns the largest range of a coordinate in an interval within its limits of speed and acceleration (eq. 36).
 fn greatest_range(c: &Coordinate, interval: f64) -> f64 {
     let by_acceleration = c.acceleration * interval * interval / std::f64::consts::TAU;
     (0.5 * c.velocity * interval).min(by_acceleration)
 }
 
-/// The published parametrization of a free-flying robot's motion: where each joint starts and how far it goes in an interval,
-/// in the direction that the interval's combination says (eqs 28–31). Wheels go at their greatest range.
+/// Published parametrization of the motion of a free-flying robot: start of each joint and its range in an interval, in the
+/// direction of the combination of the interval (eqs 28–31). Wheels move with their largest range.
 #[derive(Debug, Clone)]
 pub struct SeededFlight<'m> {
-    /// The motion as point-to-point movements.
+    /// Motion as point-to-point movements.
     pub flight: Flight<'m>,
     directions: Vec<Vec<f64>>,
     interval: f64,
-    /// Greatest range of each coordinate in an interval (eq. 36).
+    /// Largest range of each coordinate in an interval (eq. 36).
     greatest: Vec<f64>,
     joints: usize,
 }
 
-/// Seeds and what they reach.
+/// Seeds with their cost and condition number.
 #[derive(Debug, Clone)]
 pub struct Seeds {
     /// Start of each joint.
@@ -61,13 +62,13 @@ pub struct Seeds {
     pub range: Vec<f64>,
     /// Condition number of the regressor.
     pub condition: f64,
-    /// Eq. 32.
+    /// Cost of eq. 32.
     pub cost: f64,
 }
 
 impl<'m> SeededFlight<'m> {
-    /// Creates the design for the base parameters in `columns`, sampled `rate` times a second, within the limits of position and
-    /// speed of the robot's description.
+    /// Creates the design for the base parameters in `columns`, sampled at `rate` (Hz), within the limits of position and speed of
+    /// the robot description.
     pub fn new(
         mechanism: &'m Mechanism,
         columns: &[usize],
@@ -80,8 +81,8 @@ impl<'m> SeededFlight<'m> {
         Self::within(mechanism, columns, directions, (interval, rate), &limits)
     }
 
-    /// The same for an interval (s) and a rate (Hz), with a margin to the limits, limits of acceleration, and speeds of joints that
-    /// the description does not limit.
+    /// Creates the design for an interval (s) and a rate (Hz), with a margin to the limits, limits of acceleration, and speed
+    /// limits for joints without one in the description.
     pub fn within(
         mechanism: &'m Mechanism,
         columns: &[usize],
@@ -118,7 +119,7 @@ impl<'m> SeededFlight<'m> {
         Ok(Self { flight, directions, interval, greatest, joints })
     }
 
-    /// Positions at the ends of all intervals, by interval and coordinate.
+    /// Returns the positions at the ends of all intervals, by interval and coordinate.
     fn coefficients(&self, start: &[f64], range: &[f64]) -> Vec<f64> {
         let n = self.greatest.len();
         let range = |j: usize| if j < self.joints { range[j] } else { self.greatest[j] };
@@ -133,30 +134,30 @@ impl<'m> SeededFlight<'m> {
         out
     }
 
-    /// The motion of seeds, for a [`Flight`] or a controller.
+    /// Returns the motion of given seeds, for a [`Flight`] or a controller.
     pub fn trajectory(&self, seeds: &Seeds) -> Result<Trajectory> {
         self.flight.trajectory(&self.coefficients(&seeds.start, &seeds.range))
     }
 
-    /// The triangular factor of each interval's regressor; with noise of the rates, of its information.
+    /// Returns the triangular factor of the regressor of each interval, or of its information if the noise of the rates is given.
     pub fn intervals(&self, seeds: &Seeds, noise: Option<&[f64]>) -> Result<Vec<crate::linalg::Triangle>> {
         let per = (self.flight.samples() - 1) / self.directions.len();
         self.flight.factors(&self.coefficients(&seeds.start, &seeds.range), noise, per)
     }
 
-    /// The Fisher information of the base parameters for given noise of the rates.
+    /// Computes the Fisher information of the base parameters for given noise of the rates.
     pub fn information(&self, seeds: &Seeds, noise: &[f64]) -> Result<nalgebra::DMatrix<f64>> {
         self.flight.information(&self.coefficients(&seeds.start, &seeds.range), noise)
     }
 
-    /// Minimizes eq. 32 with the weight `w` over the seeds, from given starts at full range. The limits (eqs 33, 37) hold
-    /// throughout: a range is a squared sine of its greatest, positions are held by a barrier.
+    /// Minimizes eq. 32 with the weight `w` over the seeds, from given starts at full range. The limits (eqs 33, 37) always hold:
+    /// a range is a squared sine times its maximum, and a barrier limits the positions.
     pub fn optimize(&self, start: &[f64], w: f64, steps: usize) -> Result<Seeds> {
         self.optimize_observed(start, w, steps, |_| true).map(|found| found.0)
     }
 
-    /// The same with an observer, which is told the cost after each step and ends the search by `false`; also says whether the
-    /// search converged.
+    /// Minimizes eq. 32 with an observer, which receives the cost after each step and stops the search by returning `false`. Also
+    /// returns whether the search converged.
     pub fn optimize_observed(
         &self,
         start: &[f64],
@@ -170,7 +171,7 @@ impl<'m> SeededFlight<'m> {
         }
         let mut x = start.to_vec();
         x.resize(2 * n, 0.9);
-        // From ranges that fit: limits may not leave room for the greatest.
+        // Reduce the initial ranges until they fit: the limits may be too narrow for the largest ones.
         for j in 0..n {
             while !self.fits(&x, j) {
                 x[n + j] *= 0.8;
@@ -195,7 +196,7 @@ impl<'m> SeededFlight<'m> {
         Ok((seeds, found.settled))
     }
 
-    /// The seeds of given starts and ranges, with their cost (eq. 32) and condition number.
+    /// Creates the seeds of given starts and ranges, with their cost (eq. 32) and condition number.
     pub fn seeds(&self, start: &[f64], range: &[f64], w: f64) -> Result<Seeds> {
         for (what, given) in [("starts of the joints", start), ("ranges of the joints", range)] {
             if given.len() != self.joints {
@@ -217,7 +218,7 @@ impl<'m> SeededFlight<'m> {
         (0..self.joints).map(|j| self.greatest[j] * part(x[self.joints + j])).collect()
     }
 
-    /// Cost with its barrier, and condition number.
+    /// Computes the cost with its barrier, and the condition number.
     fn cost(&self, x: &[f64], w: f64, gradient: &mut [f64]) -> Result<(f64, f64)> {
         let n = self.joints;
         gradient.fill(0.0);
@@ -263,7 +264,8 @@ impl<'m> SeededFlight<'m> {
         self.greatest[j] * (1.0 - LEAST_RANGE) * (2.0 * x[self.joints + j]).sin()
     }
 
-    /// `−μ Σ log(distance to a limit)` over the ends of all intervals: movements are monotonic, so ends are enough.
+    /// Computes `−μ Σ log(distance to a limit)` over the ends of all intervals. Movements are monotonic, so the ends are
+    /// sufficient.
     fn barrier(&self, x: &[f64], gradient: &mut [f64]) -> f64 {
         let (n, ranges) = (self.joints, self.ranges(x));
         let mut sum = 0.0;
@@ -291,12 +293,12 @@ impl<'m> SeededFlight<'m> {
         sum
     }
 
-    /// The directions of its intervals.
+    /// Returns the directions of the intervals.
     pub fn directions(&self) -> &[Vec<f64>] {
         &self.directions
     }
 
-    /// Length of an interval (s).
+    /// Returns the length of an interval (s).
     pub fn interval(&self) -> f64 {
         self.interval
     }

@@ -1,4 +1,4 @@
-//! Published design of a free flight: seeds of cycloids over a choice of direction combinations (paper 002, section V).
+//! Published design of a free flight: seeds of cycloids over a selection of direction combinations (paper 002, section V).
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -18,27 +18,27 @@ use crate::linalg::SplitMix;
 use crate::mechanism::Mechanism;
 use crate::{Error, Result};
 
-/// Steps of the search over all combinations, before some of them are chosen.
+/// Number of steps of the search over all combinations, before the selection.
 const FIRST_STEPS: usize = 20;
 
-/// Largest number of combinations that are all evaluated.
+/// Largest number of combinations of which all are evaluated.
 const MOST_COMBINATIONS: usize = 4096;
 
-/// Part of a limit by which given seeds may exceed it: limits are written with three or four digits.
+/// Relative excess of a limit that is accepted for given seeds, because limits are written with three or four digits.
 pub const ROUNDED: f64 = 5e-4;
 
-/// Choice of direction combinations.
+/// Selection of direction combinations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combinations {
-    /// The first ones in binary order.
+    /// First combinations in binary order.
     First(usize),
-    /// The most informative ones of all ([`select`]).
+    /// Most informative combinations ([`select`]).
     Best(usize),
-    /// Those of all that algorithm 1 keeps, read in one of three ways.
+    /// Combinations that algorithm 1 keeps, in one of three interpretations.
     Pruned(Reading),
 }
 
-/// Choices of [`design_cycloids`].
+/// Options of [`design_cycloids`].
 #[derive(Debug, Clone)]
 pub struct CycloidOptions {
     /// Length of an interval (s).
@@ -49,26 +49,26 @@ pub struct CycloidOptions {
     pub noise: Vec<f64>,
     /// Weight of the speeds in the cost (`w` of eq. 32).
     pub weight: f64,
-    /// Choice of intervals.
+    /// Selection of intervals.
     pub combinations: Combinations,
-    /// Start and range of each joint; they are searched for where absent.
+    /// Start and range of each joint; found by a search if absent.
     pub seeds: Option<[Vec<f64>; 2]>,
-    /// Margin to the limits of the robot's description, and those that it does not give. Given seeds keep no margin and may
-    /// exceed them.
+    /// Margin to the limits of the robot description, and defaults for missing limits. Given seeds have no margin and may exceed
+    /// them.
     pub limits: DefaultLimits,
-    /// Room about the robot, in the frame of its base.
+    /// Obstacles around the robot, in the frame of its base.
     pub room: Room,
-    /// Searches from different random starts.
+    /// Number of searches from different random starts.
     pub starts: usize,
-    /// Steps of each search.
+    /// Number of steps of each search.
     pub steps: usize,
-    /// Seed of the starts.
+    /// Seed of the random starts.
     pub seed: u64,
 }
 
-/// Designs cycloids from seeds for the base parameters that `regrouping` names: steps 1 to 3 of the paper's section V from
-/// random starts in parallel, of which the one with the least cost (eq. 32) counts, or the motion of given seeds. `watch` is told
-/// of each step and ends the search by `false`. The result is the same for any number of threads unless `watch` ends it.
+/// Designs cycloids from seeds for the base parameters of `regrouping`: steps 1 to 3 of section V of the paper from random starts,
+/// of which the one with the least cost (eq. 32) is used, or the motion of given seeds. Searches run in parallel. `watch` receives
+/// each step and stops the search by returning `false`; otherwise the result does not depend on the number of threads.
 pub fn design_cycloids(
     mechanism: &Mechanism,
     regrouping: &Regrouping,
@@ -84,7 +84,7 @@ pub fn design_cycloids(
     let watched = Watched::new(watch);
     let starts = (0..options.starts.max(1))
         .into_par_iter()
-        // The first start is always searched; when the end was called for, the others are not.
+        // The first start is always searched; after a stop request, the others are not.
         .filter(|k| *k == 0 || !watched.is_ended())
         .map(|k| problem.search(options.seed.wrapping_add(k as u64), &mut |cost| watched.step(cost)));
     let (mut searches, mut best, mut refused) = (Vec::new(), None, None);
@@ -119,7 +119,7 @@ impl<'m> Problem<'_, 'm> {
         SeededFlight::within(self.mechanism, &self.regrouping.base, directions, times, limits)
     }
 
-    /// The first combinations where these are wanted, else all of them.
+    /// Returns the first combinations if these are requested, else all of them.
     fn directions(&self) -> Result<Vec<Vec<f64>>> {
         let mut all = direction_combinations(moved(self.mechanism).len())?;
         match self.options.combinations {
@@ -142,7 +142,7 @@ impl<'m> Problem<'_, 'm> {
         }
     }
 
-    /// The combinations to keep of a flight through all; none where all are kept anyway.
+    /// Returns the combinations to keep of a flight through all; `None` if all are kept anyway.
     fn kept(&self, all: &SeededFlight<'_>, seeds: &Seeds) -> Result<Option<Vec<Vec<f64>>>> {
         let kept = match self.options.combinations {
             Combinations::First(_) => return Ok(None),
@@ -156,7 +156,7 @@ impl<'m> Problem<'_, 'm> {
         Ok(Some(kept.into_iter().map(|i| all.directions()[i].clone()).collect()))
     }
 
-    /// The motion of given seeds, within limits.
+    /// Returns the motion of given seeds, within limits.
     fn given(&self, limits: &DefaultLimits) -> Result<(SeededFlight<'m>, Seeds)> {
         let Some([start, range]) = &self.options.seeds else {
             return Err(Error::InvalidOption("there are no seeds".into()));
@@ -172,7 +172,8 @@ impl<'m> Problem<'_, 'm> {
         Ok((flight, seeds))
     }
 
-    /// Steps 1 to 3 of the paper from one random start: seeds for all combinations, choice, and seeds for those that are kept.
+    /// Performs steps 1 to 3 of the paper from one random start: seeds for all combinations, selection, and seeds for the selected
+    /// ones.
     fn search(
         &self,
         seed: u64,
@@ -187,14 +188,14 @@ impl<'m> Problem<'_, 'm> {
             let steps = FIRST_STEPS.min(options.steps);
             let (first, _) = all.optimize_observed(&start, options.weight, steps, &mut *tell)?;
             let few = self.kept(&all, &first)?.unwrap_or_else(|| all.directions().to_vec());
-            // Where intervals start has changed: the seeds are optimised again.
+            // The starts of the intervals have changed: optimize the seeds again.
             (self.flight(few, limits)?, first.start)
         };
         let (seeds, converged) = flight.optimize_observed(&start, options.weight, options.steps, tell)?;
         Ok((flight, seeds, converged))
     }
 
-    /// Random positions in the middle half of the limits.
+    /// Returns random positions in the middle half of the limits.
     fn start(flight: &SeededFlight<'_>, seed: u64) -> Vec<f64> {
         let mut source = SplitMix::new(seed);
         let mut uniform = || (source.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
@@ -226,7 +227,7 @@ impl<'m> Problem<'_, 'm> {
         let trajectory = flight.trajectory(seeds)?;
         let least = held.least(&trajectory, CHECK_RATE)?;
         let usage = usage(&coordinates, &held, &trajectory, &least)?;
-        // Given seeds are the caller's: what they exceed is listed.
+        // Given seeds are the responsibility of the caller: exceeded limits are listed.
         let searched = self.options.seeds.is_none();
         if let Some(full) = usage.first().filter(|u| searched && u.used > 1.0 + ROUNDED) {
             return Err(Error::Infeasible(format!(

@@ -23,11 +23,11 @@ use crate::mechanism::Mechanism;
 use crate::optimize::sqp::{SqpResult, minimize};
 use crate::{Error, Result};
 
-/// Designs the motion that makes the criterion smallest within all limits.
+/// Designs the motion that minimizes the criterion within all limits.
 ///
-/// The first subject is the robot; others are robots that it might be, of the same joints. Searches run in parallel from
-/// random motions; `watch` is told of each step and ends all searches by `false`, keeping the best motion so far. The
-/// result is the same for any number of threads unless `watch` ends it.
+/// The first subject is the robot; the others are possible variants of it with the same joints. Searches run in parallel from
+/// random motions. `watch` receives each step and stops all searches by returning `false`; the best motion so far is kept. The
+/// result is the same for any number of threads unless `watch` stops the search.
 pub fn design(
     subjects: &[Subject<'_>],
     coordinates: &[Coordinate],
@@ -70,7 +70,7 @@ pub fn design(
     let watched = Watched::new(watch);
     let results: Vec<Result<SqpResult>> = (0..options.starts.max(1))
         .into_par_iter()
-        // The first search always has its motion; when the end was called for, the others need none.
+        // The first search always needs its motion; after a stop request, the others do not.
         .filter(|k| *k == 0 || !watched.is_ended())
         .map(|k| {
             let mut search = Search::new(&task, &table, BETWEEN_SAMPLES);

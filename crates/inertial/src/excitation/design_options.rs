@@ -15,12 +15,12 @@ use crate::mechanism::Mechanism;
 /// Family of basis functions of a design.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Family {
-    /// A Fourier series whose first period is the duration.
+    /// Fourier series whose first period is the duration.
     Fourier {
         /// Number of harmonics.
         harmonics: usize,
     },
-    /// A quintic B-spline.
+    /// Quintic B-spline.
     Spline {
         /// Number of control points.
         points: usize,
@@ -30,7 +30,7 @@ pub enum Family {
         /// Number of intervals.
         intervals: usize,
     },
-    /// Movements from rest to rest, equally long.
+    /// Movements from rest to rest, of equal duration.
     PointToPoint {
         /// Number of intervals.
         intervals: usize,
@@ -54,45 +54,46 @@ impl Family {
     }
 }
 
-/// A robot as it may be, and what is to be known of it.
+/// Possible variant of a robot, with the unknowns to identify.
 #[derive(Debug, Clone)]
 pub struct Subject<'m> {
-    /// The robot.
+    /// Mechanism of the robot.
     pub mechanism: &'m Mechanism,
-    /// Base parameters for what is measured.
+    /// Base parameters of the measured quantities.
     pub regrouping: Regrouping,
-    /// Terms of its joints' own model.
+    /// Terms of the joint model.
     pub terms: Vec<(usize, JointColumn)>,
-    /// Noise of each velocity coordinate's measured force; infinite where it is not measured.
+    /// Noise of the measured force of each velocity coordinate; infinite if it is not measured.
     pub noise: Vec<f64>,
-    /// Highest force of each velocity coordinate.
+    /// Largest force of each velocity coordinate.
     pub effort: Vec<f64>,
-    /// Information on the unknowns from before, in their order.
+    /// Prior information about the unknowns, in their order.
     pub prior: Option<DMatrix<f64>>,
 }
 
-/// Choices of [`design()`](super::design()).
+/// Options of [`design()`](super::design()).
 #[derive(Debug, Clone, PartialEq)]
 pub struct DesignOptions {
-    /// Functions of time.
+    /// Family of basis functions.
     pub family: Family,
     /// Duration in seconds.
     pub duration: f64,
-    /// Samples that will be measured (Hz).
+    /// Sampling rate of the measurement (Hz).
     pub rate: f64,
-    /// Rate (Hz) at which all limits are checked in the end.
+    /// Rate (Hz) of the final check of all limits.
     pub check_rate: f64,
     /// Criterion to minimize.
     pub criterion: Criterion,
     /// Aggregation over several models.
     pub robust: Robust,
-    /// Position of each coordinate (with loops, of each independent one) at the start and, for Fourier series, at the end; the best one where not given.
+    /// Position of each coordinate (of each independent one for mechanisms with loops) at the start and, for Fourier series, at
+    /// the end; optimized if absent.
     pub start: Option<Vec<f64>>,
-    /// Searches from different random motions; the best one counts.
+    /// Number of searches from different random motions; the best result is used.
     pub starts: usize,
-    /// Steps of each search, at most.
+    /// Largest number of steps of each search.
     pub iterations: usize,
-    /// Seed of the random motions: same seed, same design.
+    /// Seed of the random motions; equal seeds yield equal designs.
     pub seed: u64,
 }
 
@@ -117,27 +118,27 @@ impl Default for DesignOptions {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Steps taken, of all searches together.
+    /// Number of steps of all searches together.
     pub steps: usize,
-    /// The best criterion so far.
+    /// Best criterion so far.
     pub best: f64,
 }
 
-/// A motion and what it shows.
+/// Designed motion with its certificate.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Design {
-    /// The motion.
+    /// Designed trajectory.
     pub trajectory: Trajectory,
-    /// The criterion reached.
+    /// Criterion of the motion.
     pub criterion: f64,
-    /// The criterion that each search reached.
+    /// Criterion reached by each search.
     pub searches: Vec<f64>,
     /// Certificate of the motion for the first model.
     pub certificate: Certificate,
-    /// Used parts of the limits, the fullest first.
+    /// Used fractions of the limits, in descending order.
     pub usage: Vec<Usage>,
-    /// Coordinates that the limits hold still.
+    /// Coordinates that cannot move because of their limits.
     pub held: Vec<String>,
     /// Terms that act exactly like other unknowns.
     pub absorbed: Vec<String>,

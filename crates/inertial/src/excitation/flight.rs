@@ -12,21 +12,21 @@ use crate::linalg::{Svd, Triangle};
 use crate::mechanism::{Limits, Mechanism};
 use crate::{Error, Result};
 
-/// Samples that one thread takes at once. Constant, so that sums do not depend on the number of threads.
+/// Number of samples that one thread processes at once. It is constant, so that sums do not depend on the number of threads.
 pub(super) const PART: usize = 64;
 
-/// One coordinate that a motion may move.
+/// Coordinate that a motion may move.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moved {
     /// Name of the joint or wheel.
     pub name: String,
-    /// Position and velocity coordinate of a joint; none of a wheel.
+    /// Position and velocity coordinate of a joint; `None` for a wheel.
     pub joint: Option<(usize, usize)>,
     /// Limits of motion and speed.
     pub limits: Limits,
 }
 
-/// A free-flying robot that moves its joints and wheels by the functions of a basis, sampled at a rate.
+/// Free-flying robot whose joints and wheels move according to a basis, sampled at a fixed rate.
 #[derive(Debug, Clone)]
 pub struct Flight<'m> {
     mechanism: &'m Mechanism,
@@ -41,7 +41,8 @@ pub struct Flight<'m> {
 }
 
 impl<'m> Flight<'m> {
-    /// Creates the flight for the base parameters in the given columns of the full parameter vector. Joints of several degrees of freedom rest.
+    /// Creates the flight for the base parameters in the given columns of the full parameter vector. Joints with several degrees
+    /// of freedom rest.
     pub fn new(
         mechanism: &'m Mechanism,
         columns: &[usize],
@@ -52,7 +53,7 @@ impl<'m> Flight<'m> {
         Instant::new(mechanism, columns)?;
         check_wheels(mechanism)?;
         let moved = moved(mechanism);
-        // A trajectory checks basis, duration and rate.
+        // The constructor of the trajectory checks basis, duration and rate.
         let names = moved.iter().map(|m| m.name.clone()).collect();
         let still = vec![vec![0.0; basis.len()]; moved.len()];
         let count = Trajectory::new(names, duration, basis.clone(), &still)?.samples(rate)?;
@@ -65,22 +66,22 @@ impl<'m> Flight<'m> {
         Ok(Self { mechanism, columns: columns.to_vec(), moved, basis, duration, functions })
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn samples(&self) -> usize {
         self.functions.len()
     }
 
-    /// Number of coefficients: one per function and coordinate, coordinates of a function together.
+    /// Returns the number of coefficients: one per function and coordinate, grouped by function.
     pub fn coefficients(&self) -> usize {
         self.basis.len() * self.moved.len()
     }
 
-    /// Number of base parameters.
+    /// Returns the number of base parameters.
     pub fn parameters(&self) -> usize {
         self.columns.len()
     }
 
-    /// The trajectory of given coefficients.
+    /// Returns the trajectory of given coefficients.
     pub fn trajectory(&self, coefficients: &[f64]) -> Result<Trajectory> {
         let n = self.moved.len();
         let names = self.moved.iter().map(|m| m.name.clone()).collect();
@@ -89,7 +90,7 @@ impl<'m> Flight<'m> {
         Trajectory::new(names, self.duration, self.basis.clone(), &rows)
     }
 
-    /// Position, rate and acceleration of coordinate `j` at sample `t`.
+    /// Returns position, rate and acceleration of coordinate `j` at sample `t`.
     pub fn state(&self, coefficients: &[f64], t: usize, j: usize) -> [f64; 3] {
         let n = self.moved.len();
         self.functions[t].iter().fold([0.0; 3], |sum, &(k, x)| {
@@ -98,8 +99,8 @@ impl<'m> Flight<'m> {
         })
     }
 
-    /// Adds to a gradient with respect to coefficients that with respect to position, rate and acceleration of coordinate `j`
-    /// at sample `t`.
+    /// Adds to a gradient with respect to the coefficients, given the gradient with respect to position, rate and acceleration of
+    /// coordinate `j` at sample `t`.
     pub fn add_gradient(&self, t: usize, j: usize, state: [f64; 3], sum: &mut [f64]) {
         let n = self.moved.len();
         for &(k, x) in &self.functions[t] {
@@ -107,7 +108,7 @@ impl<'m> Flight<'m> {
         }
     }
 
-    /// Calls `each` with the instant of every sample, in parts that run in parallel; returns what the parts made.
+    /// Calls `each` with the instant of every sample, in parts that run in parallel; returns the results of the parts.
     fn each<R: Send>(
         &self,
         coefficients: &[f64],
@@ -151,8 +152,8 @@ impl<'m> Flight<'m> {
             .collect()
     }
 
-    /// Triangular factors of the regressors (times `C^{-½}` for given noise of the rates) of groups of `group` samples; a
-    /// last one that is alone belongs to the group before it.
+    /// Computes triangular factors of the regressors (times `C^{-½}` for given noise of the rates) of groups of `group` samples. A
+    /// single last sample belongs to the previous group.
     pub fn factors(
         &self,
         coefficients: &[f64],
@@ -171,7 +172,7 @@ impl<'m> Flight<'m> {
         self.reduced(&rows.into_iter().flatten().collect::<Vec<_>>(), group)
     }
 
-    /// Triangular factors of groups of `group` regressors; a last one that is alone belongs to the group before it.
+    /// Computes triangular factors of groups of `group` regressors. A single last sample belongs to the previous group.
     fn reduced(&self, regressors: &[DMatrix<f64>], group: usize) -> Result<Vec<Triangle>> {
         let rank = self.parameters();
         let count = regressors.len().saturating_sub(1).div_ceil(group).max(1);
@@ -180,7 +181,7 @@ impl<'m> Flight<'m> {
             .map(|k| {
                 let end = if k + 1 == count { regressors.len() } else { (k + 1) * group };
                 let (mut out, mut block) = (Triangle::new(rank), Vec::new());
-                // Many rows at once fill the lanes of the reflections.
+                // Many rows at once fill the vector lanes of the reflections.
                 for some in regressors[k * group..end].chunks(PART) {
                     block.clear();
                     for j in 0..rank {
@@ -193,7 +194,7 @@ impl<'m> Flight<'m> {
             .collect()
     }
 
-    /// The triangular factor of all samples.
+    /// Returns the triangular factor of all samples.
     pub fn factor(&self, coefficients: &[f64], noise: Option<&[f64]>) -> Result<Triangle> {
         self.merged(&self.factors(coefficients, noise, PART)?)
     }
@@ -204,7 +205,7 @@ impl<'m> Flight<'m> {
         Ok(out)
     }
 
-    /// The Fisher information of the base parameters for given noise of the rates, `Σ KᵀC⁻¹K`.
+    /// Computes the Fisher information of the base parameters for given noise of the rates, `Σ KᵀC⁻¹K`.
     pub fn information(&self, coefficients: &[f64], noise: &[f64]) -> Result<DMatrix<f64>> {
         let rank = self.parameters();
         let parts = self.each(
@@ -220,7 +221,7 @@ impl<'m> Flight<'m> {
         Ok(parts.into_iter().fold(DMatrix::zeros(rank, rank), |sum, (part, _)| sum + part))
     }
 
-    /// The gradient with respect to the coefficients of `tr(W Σ KᵀC⁻¹K)`, with the symmetric `weight` W held.
+    /// Computes the gradient of `tr(W Σ KᵀC⁻¹K)` with respect to the coefficients, for a constant symmetric `weight` W.
     pub fn information_gradient(
         &self,
         coefficients: &[f64],
@@ -233,7 +234,8 @@ impl<'m> Flight<'m> {
         let parts = self.each(coefficients, memory, |instant, t, _, (sum, left, g, y)| {
             let whiten = whitening(&instant.covariance(noise))?;
             let inverse = whiten.transpose() * whiten;
-            // f = tr(C⁻¹ K W Kᵀ): its derivative by K is G = 2 W Kᵀ C⁻¹, by A it is −2 C⁻¹ K W Kᵀ C⁻¹ A Σ.
+            // f = tr(C⁻¹ K W Kᵀ): its derivative with respect to K is G = 2 W Kᵀ C⁻¹, with respect to A it is −2 C⁻¹ K W Kᵀ C⁻¹ A
+            // Σ.
             left.gemm_tr(1.0, &instant.k, &dynamic(&inverse), 0.0);
             g.gemm(2.0, weight, left, 0.0);
             let inner = &instant.k * &*g;
@@ -249,8 +251,8 @@ impl<'m> Flight<'m> {
         Ok(self.total(parts.into_iter().map(|(sum, ..)| sum)))
     }
 
-    /// `κ + w N_t N_m / Σ h²` (paper 002, eq. 32), with the condition number `κ` of the regressor and all rates `h`, the
-    /// base's included; and its gradient.
+    /// Computes `κ + w N_t N_m / Σ h²` (paper 002, eq. 32), with the condition number `κ` of the regressor and all rates `h`,
+    /// including those of the base, and its gradient.
     pub fn published_cost(
         &self,
         coefficients: &[f64],
@@ -304,7 +306,7 @@ impl<'m> Flight<'m> {
         Collected { instant, sum: vec![0.0; self.coefficients()] }
     }
 
-    /// Takes an instant's gradient back to the coefficients.
+    /// Propagates the gradient of an instant to the coefficients.
     fn collect(&self, t: usize, into: &mut Collected) {
         let mut wheel = 0;
         for (j, moved) in self.moved.iter().enumerate() {
@@ -326,7 +328,7 @@ impl<'m> Flight<'m> {
     }
 }
 
-/// Returns what a motion of a free-flying robot may move: joints of one axis, then wheels.
+/// Returns the coordinates that a motion of a free-flying robot may move: joints with one axis, then wheels.
 pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
     let joints = mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nv() == 1);
     let joint = |j: &crate::mechanism::Joint| Moved {
@@ -339,7 +341,7 @@ pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
     joints.map(joint).chain(wheels).collect()
 }
 
-/// Returns the coordinates of a motion with their limits: joints like those of other motions, wheels with a limit of speed alone.
+/// Returns the coordinates of a motion with their limits: joints as for other motions, wheels with a speed limit only.
 pub(super) fn flight_coordinates(
     mechanism: &Mechanism,
     moved: &[Moved],
@@ -362,9 +364,9 @@ pub(super) fn flight_coordinates(
 /// Terms of [`Flight::published_cost`].
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedCost {
-    /// Eq. 32; infinite where the regressor has not full rank.
+    /// Cost of eq. 32; infinite if the regressor does not have full rank.
     pub cost: f64,
-    /// First term.
+    /// Condition number, the first term.
     pub condition: f64,
 }
 
@@ -375,13 +377,13 @@ struct FlightState {
     wheels: Vec<f64>,
 }
 
-/// A gradient with respect to coefficients on its way.
+/// Accumulated gradient with respect to the coefficients.
 struct Collected {
     instant: InstantGradient,
     sum: Vec<f64>,
 }
 
-/// `L⁻¹` with `C = L Lᵀ`.
+/// Computes `L⁻¹` with `C = L Lᵀ`.
 fn whitening(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
     c.cholesky().and_then(|c| c.l().solve_lower_triangular(&Matrix6::identity())).ok_or_else(|| {
         Error::InvalidOption(
@@ -410,7 +412,7 @@ fn check_wheels(mechanism: &Mechanism) -> Result<()> {
         nalgebra::Matrix3xX::from_iterator(wheels.len(), wheels.iter().flat_map(|w| w.axis.iter().copied()));
     let spread = axes.clone() * axes.transpose();
     let values = crate::linalg::symmetric_eigen(&spread)?;
-    // Axes within about a tenth of a degree of one plane need a thousand times the momentum to turn the robot about its normal.
+    // Axes within about a tenth of a degree of one plane need a thousand times the momentum to rotate the robot about its normal.
     if values.values.min() < 3e-6 * values.values.max() {
         let names: Vec<_> = wheels.iter().map(|w| w.name.as_str()).collect();
         return Err(Error::NotApplicable(format!(

@@ -1,8 +1,8 @@
-//! Design of a free flight: velocity knots with the least Cramér–Rao bound.
+//! Design of a free flight: velocity knots that minimize the Cramér–Rao bound.
 //!
-//! The Cramér–Rao bound of the errors-in-variables estimate is the inverse of the information `Σ KᵀC⁻¹K`, which a [`Criterion`]
-//! judges as it does for arms. Rates are `limit · sin x`, so that they keep their limits by themselves; logarithmic barriers
-//! keep positions, forces and distances inside theirs.
+//! The Cramér–Rao bound of the errors-in-variables estimate is the inverse of the information `Σ KᵀC⁻¹K`. A [`Criterion`]
+//! evaluates it as for arms. Rates are parametrized as `limit · sin x` and therefore satisfy their limits. Logarithmic barriers
+//! keep positions, forces and distances within theirs.
 
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
@@ -27,19 +27,19 @@ use crate::mechanism::Mechanism;
 use crate::optimize::lbfgs;
 use crate::{Error, Result};
 
-/// Weight of the barrier per sample, joint and parameter: all together cost less than the information of one interval.
+/// Weight of the barrier per sample, joint and parameter: the total cost is less than the information of one interval.
 const BARRIER: f64 = 1e-4;
 
-/// Forces and distances have a barrier from this part of their limit left on.
+/// Remaining fraction of a limit below which forces and distances have a barrier.
 const NEAR: f64 = 0.3;
 
-/// Steps of the first search from each start.
+/// Number of steps of the first search from each start.
 const FIRST_STEPS: usize = 40;
 
-/// Rate (Hz) at which the limits are checked in the end.
+/// Rate (Hz) of the final check of the limits.
 pub(super) const CHECK_RATE: f64 = 1000.0;
 
-/// Choices of [`design_flight`].
+/// Options of [`design_flight`].
 #[derive(Debug, Clone)]
 pub struct FlightOptions {
     /// Duration (s).
@@ -52,25 +52,26 @@ pub struct FlightOptions {
     pub noise: Vec<f64>,
     /// Criterion to minimize.
     pub criterion: Criterion,
-    /// Further guesses of the same robot's parameters, all of which the motion shall suit; forces are those of the first.
+    /// Further guesses of the parameters of the same robot, for all of which the motion is designed; forces are those of the
+    /// first.
     pub others: Vec<Mechanism>,
     /// Aggregation over the guesses.
     pub robust: Robust,
-    /// Limits of joints that the robot's description does not give, and the margin to all; wheels have limits of speed alone.
+    /// Default limits of joints, and the margin to all limits; wheels have speed limits only.
     pub limits: DefaultLimits,
-    /// Room about the robot, in the frame of its base.
+    /// Obstacles around the robot, in the frame of its base.
     pub room: Room,
-    /// Random starts.
+    /// Number of random starts.
     pub starts: usize,
-    /// Steps of the final search.
+    /// Number of steps of the final search.
     pub steps: usize,
-    /// Seed of the starts.
+    /// Seed of the random starts.
     pub seed: u64,
 }
 
-/// Designs velocity knots for the base parameters that `regrouping` names. Searches from random starts run in parallel, the
-/// best is continued; `watch` is told of each step and ends all by `false`, keeping the best motion so far. The same for any
-/// number of threads unless `watch` ends it.
+/// Designs velocity knots for the base parameters of `regrouping`. Searches from random starts run in parallel, and the best one
+/// is continued. `watch` receives each step and stops all searches by returning `false`; the best motion so far is kept. The
+/// result is the same for any number of threads unless `watch` stops the search.
 pub fn design_flight(
     mechanism: &Mechanism,
     regrouping: &Regrouping,
@@ -127,12 +128,12 @@ pub fn design_flight(
     let first = lbfgs::Options { steps: FIRST_STEPS, ..lbfgs::Options::default() };
     let starts = (0..options.starts.max(1))
         .into_par_iter()
-        // The first start always has its motion; when the end was called for, the others need none.
+        // The first start always needs its motion; after a stop request, the others do not.
         .filter(|k| *k == 0 || !watched.is_ended())
         .map(|k| search(&problem.start(options.seed.wrapping_add(k as u64))?, &first))
         .collect::<Result<Vec<_>>>()?;
     let searches = starts.iter().map(|s| s.value / scale).collect();
-    // `min_by` takes the first of equals: the same whichever thread was faster.
+    // `min_by` returns the first of equal elements: the result does not depend on the order of the threads.
     let best = starts.into_iter().min_by(|a, b| a.value.total_cmp(&b.value));
     let best = best.ok_or_else(|| Error::InvalidOption("no start was tried".into()))?;
     let last = lbfgs::Options { steps: options.steps, memory: 40, ..lbfgs::Options::default() };
@@ -140,21 +141,21 @@ pub fn design_flight(
     problem.design(&found.x, searches, found.settled)
 }
 
-/// The search's function.
+/// Objective function of the search.
 struct Problem<'a, 'm> {
     flight: &'a Flight<'m>,
     /// Flights of the other guesses, with their scales.
     others: Vec<(Flight<'a>, Vec<f64>)>,
     columns: &'a Columns,
     options: &'a FlightOptions,
-    /// Units of the base parameters in which relative errors count.
+    /// Units of the base parameters for relative errors.
     units: Vec<f64>,
     coordinates: Vec<Coordinate>,
-    /// Greatest rate of each coordinate.
+    /// Largest rate of each coordinate.
     rates: Vec<f64>,
-    /// Bounds of positions at samples, so that they stay within limits between them.
+    /// Bounds of positions at samples, tightened so that positions between samples stay within the limits.
     bounds: Vec<(f64, f64)>,
-    /// Forces and room.
+    /// Limits of forces and distances.
     held: FlightLimits,
 }
 
@@ -174,9 +175,9 @@ impl<'a, 'm> Problem<'a, 'm> {
                     c.name, c.velocity
                 )));
             }
-            // From full speed to full speed backwards along half a cosine.
+            // Reversal from full speed to full speed along half a cosine.
             let rate = c.velocity.min(c.acceleration * options.interval / std::f64::consts::PI);
-            // Between samples it goes no further than half a sample at full speed.
+            // Between samples the position changes by at most half a sample at full speed.
             let margin = 0.5 * rate / options.rate;
             let (low, high) = (c.lower + margin, c.upper - margin);
             if low >= high {
@@ -203,7 +204,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         })
     }
 
-    /// Refuses what random motion cannot show.
+    /// Checks that random motion excites all unknowns.
     fn reachable(&self) -> Result<()> {
         let coefficients = self.coefficients(&self.start(self.options.seed)?);
         let information = self.flight.information(&coefficients, &self.options.noise)?;
@@ -215,7 +216,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         Err(hidden(self.columns, &seen, &format!("motion of {duration} s with knots each {interval} s")))
     }
 
-    /// A random start: anywhere in the limits, at any rates, shrunk until it stays inside.
+    /// Returns a random start: positions within the limits and random rates, reduced until the motion is feasible.
     fn start(&self, seed: u64) -> Result<Vec<f64>> {
         let mut source = SplitMix::new(seed);
         let mut uniform = || (source.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
@@ -239,7 +240,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             while !self.inside(&self.coefficients(&x)) {
                 x[n..].iter_mut().for_each(|x| *x *= 0.5);
             }
-            // At rest only room can be exceeded: another posture may have it.
+            // At rest only distances can be violated: try another posture.
             let rest = self.coefficients(&[&x[..n], &vec![0.0; x.len() - n][..]].concat());
             if self.hold(&rest, None)?.is_infinite() {
                 continue;
@@ -254,7 +255,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         )))
     }
 
-    /// The barrier of forces and room, whose gradient with respect to the coefficients it adds; infinite where one is
+    /// Computes the barrier of forces and distances and adds its gradient with respect to the coefficients; infinite if a limit is
     /// exceeded.
     fn hold(&self, coefficients: &[f64], gradient: Option<&mut [f64]>) -> Result<f64> {
         if self.held.is_empty() {
@@ -279,7 +280,7 @@ impl<'a, 'm> Problem<'a, 'm> {
                         return Ok((f64::INFINITY, sum));
                     }
                     if left < NEAR {
-                        // With its slope zero at NEAR: most samples then cost nothing.
+                        // The slope is zero at NEAR, so that most samples do not contribute.
                         value += BARRIER * ((left - NEAR) / NEAR - (left / NEAR).ln());
                         *slope = BARRIER * (NEAR.recip() - left.recip());
                         any = true;
@@ -333,7 +334,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         if !value.is_finite() {
             return Ok(f64::INFINITY);
         }
-        // In units of one parameter, as the barrier is.
+        // Scale per parameter, as for the barrier.
         let scale = self.columns.len() as f64;
         for ((flight, _), (judged, weight)) in self.flights().zip(&judged) {
             let slope = flight.information_gradient(&coefficients, &self.options.noise, &judged.slope)?;
@@ -345,13 +346,13 @@ impl<'a, 'm> Problem<'a, 'm> {
         Ok(scale * value + barrier)
     }
 
-    /// The motion of every guess, with its units.
+    /// Returns the motion of every guess, with its units.
     fn flights(&self) -> impl Iterator<Item = (&Flight<'_>, &[f64])> {
         let others = self.others.iter().map(|(flight, units)| (flight, &units[..]));
         std::iter::once((self.flight, &self.units[..])).chain(others)
     }
 
-    /// The criterion of all guesses together, and of each with its weight.
+    /// Evaluates the criterion of all guesses together, and of each guess with its weight.
     fn judge(&self, coefficients: &[f64]) -> Result<(f64, Vec<(Value, f64)>)> {
         let one = |(flight, units): (&Flight<'_>, &[f64])| {
             let information = flight.information(coefficients, &self.options.noise)?;
@@ -363,7 +364,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         Ok((value, judged.into_iter().zip(weights).collect()))
     }
 
-    /// The barrier, whose gradient with respect to the coefficients it adds.
+    /// Computes the barrier and adds its gradient with respect to the coefficients.
     fn barrier(&self, coefficients: &[f64], gradient: &mut [f64]) -> f64 {
         let mut sum = 0.0;
         for (j, &(low, high)) in
@@ -374,7 +375,7 @@ impl<'a, 'm> Problem<'a, 'm> {
                 if !(q > low && q < high) {
                     return f64::INFINITY;
                 }
-                // A bound at infinity gives no force; its logarithm is left out.
+                // An infinite bound has no gradient; its logarithm is omitted.
                 let mut slope = 0.0;
                 for (distance, sign) in [(q - low, -1.0), (high - q, 1.0)] {
                     if distance.is_finite() {
@@ -404,8 +405,8 @@ impl<'a, 'm> Problem<'a, 'm> {
         })
     }
 
-    /// The motion, made slower about its start until it keeps forces and room at every sample of the check; and the least
-    /// that it leaves of each.
+    /// Reduces the motion about its start until it satisfies the force and distance limits at every sample of the check; also
+    /// returns the smallest margin of each.
     fn within(&self, full: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let n = self.rates.len();
         let (mut coefficients, mut spare) = (full.to_vec(), 0.0);
@@ -422,7 +423,7 @@ impl<'a, 'm> Problem<'a, 'm> {
     }
 }
 
-/// Computes the used parts of the limits, the fullest first; `least` is the least that is left of those that are held.
+/// Computes the used fractions of the limits, in descending order; `least` is the smallest margin of forces and distances.
 pub(super) fn usage(
     coordinates: &[Coordinate],
     held: &FlightLimits,

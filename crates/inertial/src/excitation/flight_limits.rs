@@ -1,7 +1,8 @@
 //! Limits of a free flight: forces of joints and wheels, and clearance.
 //!
-//! With no total momentum nothing before an instant matters: the base's twist follows from momentum, its acceleration from
-//! nothing pushing it, and with both the forces. Everything is in the base's frame, room included.
+//! For zero total momentum, an instant does not depend on the past: the twist of the base follows from the momentum, its
+//! acceleration from the absence of external forces, and both yield the forces. All quantities are in the frame of the base,
+//! including obstacles.
 
 use nalgebra::Vector6;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
@@ -15,35 +16,36 @@ use crate::Result;
 use crate::dynamics::{InverseDynamics, Scratch, Workspace, body_accelerations, forward_kinematics};
 use crate::mechanism::{JointDynamics, Mechanism};
 
-/// Step of the differences of forces, which are smooth in positions (rad, m), rates and accelerations: right to some 1e-10.
+/// Step of the finite differences of forces, which are smooth in positions (rad, m), rates and accelerations. The error is about
+/// 1e-10.
 const STEP: f64 = 1e-5;
 
 /// Limited quantity.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
-    /// Force of a velocity coordinate, at most so high.
+    /// Force of a velocity coordinate, with its upper limit.
     Joint(usize, f64),
-    /// Torque of a wheel's motor.
+    /// Torque of the motor of a wheel.
     Wheel(usize, f64),
-    /// A distance.
+    /// Distance constraint.
     Room(usize),
 }
 
-/// The limits of a robot that flies.
+/// Limits of a free-flying robot.
 #[derive(Debug)]
 pub(super) struct FlightLimits {
-    /// Without gravity: the world falls with it.
+    /// Mechanism without gravity, because the robot is in free fall.
     mechanism: Mechanism,
     dynamics: InverseDynamics,
     moved: Vec<Moved>,
     room: Room,
     limits: Vec<Limit>,
-    /// Friction of each velocity coordinate's joint.
+    /// Friction of the joint of each velocity coordinate.
     joints: Vec<JointDynamics>,
 }
 
 impl FlightLimits {
-    /// Efforts of the robot's description less a margin, and a room.
+    /// Creates the limits from the efforts of the robot description with a margin, and from the obstacles.
     pub fn new(mechanism: &Mechanism, moved: &[Moved], room: &Room, margin: f64) -> Self {
         let mechanism = mechanism.clone().with_gravity(nalgebra::Vector3::zeros());
         let mut limits = Vec::new();
@@ -67,7 +69,7 @@ impl FlightLimits {
         Self { dynamics, moved: moved.to_vec(), room: room.clone(), limits, joints, mechanism }
     }
 
-    /// Number of limits.
+    /// Returns the number of limits.
     pub fn len(&self) -> usize {
         self.limits.len()
     }
@@ -76,7 +78,7 @@ impl FlightLimits {
         self.limits.is_empty()
     }
 
-    /// A limit in words.
+    /// Returns the description of a limit.
     pub fn name(&self, index: usize) -> String {
         match self.limits[index] {
             Limit::Joint(v, _) => format!("the torque of {}", self.mechanism.velocity_names()[v]),
@@ -85,7 +87,7 @@ impl FlightLimits {
         }
     }
 
-    /// The part of each limit that a trajectory uses at most, by the least that was left.
+    /// Returns the largest used fraction of each limit, from the smallest margins of a trajectory.
     pub fn usage(&self, least: &[f64]) -> impl Iterator<Item = Usage> {
         least.iter().enumerate().map(|(i, left)| match self.limits[i] {
             Limit::Room(_) => Usage::distance(self.name(i), left * METRES),
@@ -93,7 +95,8 @@ impl FlightLimits {
         })
     }
 
-    /// The least that a trajectory leaves of each limit, in parts of it (of [`METRES`] for distances), at a rate (Hz).
+    /// Returns the smallest margin of a trajectory to each limit, relative to the limit (to [`METRES`] for distances), at a rate
+    /// (Hz).
     pub fn least(&self, trajectory: &Trajectory, rate: f64) -> Result<Vec<f64>> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -123,9 +126,9 @@ impl FlightLimits {
     }
 }
 
-/// Forces of a free flight without total momentum along a trajectory of joints and wheels, sampled at a rate (Hz): those of
-/// the velocity coordinates (the base's are zero), then those of the wheels' motors, sample after sample. Friction is that of
-/// the robot's description.
+/// Computes the forces of a free flight with zero total momentum along a trajectory of joints and wheels, sampled at a rate (Hz):
+/// those of the velocity coordinates (zero for the base), then those of the wheel motors, sample after sample. Friction is that of
+/// the robot description.
 pub fn flight_forces(mechanism: &Mechanism, trajectory: &Trajectory, rate: f64) -> Result<Vec<f64>> {
     let all = super::flight::moved(mechanism);
     let names = trajectory.joints();
@@ -157,7 +160,7 @@ fn sign(v: f64) -> f64 {
     if v == 0.0 { 0.0 } else { v.signum() }
 }
 
-/// The memory of one thread.
+/// Memory of one thread.
 pub(super) struct Memory<'l> {
     limits: &'l FlightLimits,
     instant: Instant<'l>,
@@ -178,7 +181,7 @@ impl<'l> Memory<'l> {
     pub fn new(limits: &'l FlightLimits) -> Result<Self> {
         let mechanism = &limits.mechanism;
         let (nv, wheels) = (mechanism.nv(), mechanism.wheels().len());
-        // Joints that the motion does not name stay as assembled; the base is at the origin of its own frame.
+        // Joints that the motion does not name stay in the assembled configuration; the base is at the origin of its own frame.
         let mut q = mechanism.neutral();
         q[7..].copy_from_slice(&mechanism.assembly()[7..]);
         Ok(Self {
@@ -196,7 +199,7 @@ impl<'l> Memory<'l> {
         })
     }
 
-    /// Computes the margin of each limit at positions, rates and accelerations: below zero it is exceeded.
+    /// Computes the margin of each limit at given positions, rates and accelerations; negative values are violations.
     pub fn left(&mut self, row: &[[f64; 3]], out: &mut [f64]) -> Result<()> {
         let limits = self.limits;
         if limits.limits.iter().any(|l| !matches!(l, Limit::Room(_))) {
@@ -215,8 +218,8 @@ impl<'l> Memory<'l> {
         Ok(())
     }
 
-    /// Adds the gradient of `Σ weightᵢ leftᵢ` with respect to the coordinates' positions, rates and accelerations. To be
-    /// called after [`Self::left`] with the same `row`.
+    /// Adds the gradient of `Σ weightᵢ leftᵢ` with respect to the positions, rates and accelerations of the coordinates.
+    /// [`Self::left`] must have been called with the same `row`.
     pub fn pull(&mut self, row: &[[f64; 3]], weights: &[f64], out: &mut [[f64; 3]]) -> Result<()> {
         let limits = self.limits;
         let used = |i: &usize| weights[*i] != 0.0;
@@ -251,7 +254,7 @@ impl<'l> Memory<'l> {
         }
         let mut near = row.to_vec();
         for (j, moved) in limits.moved.iter().enumerate() {
-            // Where a wheel stands does not matter.
+            // The position of a wheel has no effect.
             for d in usize::from(moved.joint.is_none())..3 {
                 let mut at = |step: f64| -> Result<f64> {
                     near[j][d] = row[j][d] + step;
@@ -266,7 +269,7 @@ impl<'l> Memory<'l> {
         Ok(())
     }
 
-    /// Force of a coordinate, Coulomb friction included.
+    /// Returns the force of a coordinate, including Coulomb friction.
     fn exerted(&self, v: usize) -> f64 {
         self.tau[v] + self.limits.joints[v].friction * sign(self.v[v])
     }
@@ -283,7 +286,7 @@ impl<'l> Memory<'l> {
         }
     }
 
-    /// Forces of joints and wheels while the base answers.
+    /// Computes the forces of joints and wheels, including the reaction of the base.
     fn forces(&mut self, row: &[[f64; 3]]) -> Result<()> {
         self.place(row);
         self.instant.set(&self.q, &self.v, &self.rates)?;
@@ -292,7 +295,7 @@ impl<'l> Memory<'l> {
         self.v[3..6].copy_from_slice(twist.angular.as_slice());
         self.a[..6].fill(0.0);
         self.exert()?;
-        // What would have to push the base, were it not to accelerate; nothing does.
+        // Force needed to keep the base from accelerating. As there is no such force, the base accelerates accordingly.
         let t = &self.tau;
         let answer = self.instant.inverse_inertia() * Vector6::new(t[3], t[4], t[5], t[0], t[1], t[2]);
         for k in 0..3 {
@@ -305,7 +308,7 @@ impl<'l> Memory<'l> {
         Ok(())
     }
 
-    /// Forces for the rates and accelerations that are set.
+    /// Computes the forces for the current rates and accelerations.
     fn exert(&mut self) -> Result<()> {
         let mechanism = &self.limits.mechanism;
         let (q, v, a) = (&self.q, &self.v, &self.a);
@@ -316,7 +319,7 @@ impl<'l> Memory<'l> {
             let turning = self.workspace.velocities()[wheel.body].angular;
             let spun = self.workspace.accelerations()[wheel.body].angular;
             self.motors[k] = wheel.inertia * (self.accelerations[k] + wheel.axis.dot(&spun));
-            // The change of its momentum, which its carrier has to give: d(h u)/dt = h' u + ω × h u.
+            // The carrier supplies the change of the angular momentum of the wheel: d(h u)/dt = h' u + ω × h u.
             let couple = (wheel.axis * self.accelerations[k] + turning.cross(&wheel.axis) * self.rates[k])
                 * wheel.inertia;
             let couple = poses[wheel.body].rotation * couple;
@@ -340,7 +343,7 @@ mod tests {
     use crate::linalg::{Number, SplitMix};
     use crate::mechanism::BuildOptions;
 
-    /// The gradient of what is left, against differences with another step.
+    /// Compares the gradient of the margins with finite differences of another step.
     #[test]
     fn what_is_left_differentiates() {
         let mut builder = crate::mechanism::builtin::get("space-dual-arm").unwrap();
@@ -349,7 +352,7 @@ mod tests {
             j.dynamics.damping = 2.0;
         });
         builder.wheels.iter_mut().for_each(|w| w.limits.effort = 50.0);
-        // One on an arm, whose couple its joints feel.
+        // One wheel on an arm, whose couple acts on the joints.
         builder.wheels[1].carrier = "L5".into();
         let robot = builder.build(&BuildOptions::default()).unwrap();
         let capsules = Room::along_links(&robot, 0.1);
@@ -380,7 +383,7 @@ mod tests {
                         left.iter().zip(&weights).map(|(l, w)| l * w).sum::<f64>()
                     };
                     let slope = (at(1e-4) - at(-1e-4)) / 2e-4;
-                    // Differences of numbers of order ten, their third derivatives too.
+                    // Rounding error of differences of numbers of order ten, and their third derivatives.
                     assert!((slope - found[j][d]).abs() < 1e-5, "{j} {d}: {slope} {}", found[j][d]);
                 }
             }

@@ -1,13 +1,13 @@
 //! Information of one instant of free flight, and its derivatives.
 //!
-//! With no total momentum the base's twist follows from the joints' positions and rates and the wheels' rates alone,
-//! `Ic ν₀ = −h − Σ Aₖ q̇ₖ`, so an instant needs no history. Measured rates with covariance `Σ` give the information
-//! `Kᵀ C⁻¹ K` of the base parameters, `C = A Σ Aᵀ` (their Fisher information, paper 002's regressor with the errors of its
-//! own noise).
+//! For zero total momentum, the twist of the base follows from the positions and rates of the joints and the rates of the wheels
+//! alone, `Ic ν₀ = −h − Σ Aₖ q̇ₖ`. An instant therefore does not depend on the past. Measured rates with covariance `Σ` yield the
+//! information `Kᵀ C⁻¹ K` of the base parameters with `C = A Σ Aᵀ` (the Fisher information: the regressor of paper 002 with the
+//! errors due to its noise).
 //!
-//! Everything is in the base's frame. With `S` a joint's motion, `X` the composite inertia of what it carries, `P` its
-//! momentum and `V` the twist before the joint: `dX = S×* X − X S×`, modes beyond it turn along, and the momentum changes by
-//! `S×* P − X (S × V)`. All derivatives below are these three.
+//! All quantities are in the frame of the base. Let `S` be the motion of a joint, `X` the composite inertia of the bodies that it
+//! carries, `P` their momentum and `V` the twist before the joint. Then `dX = S×* X − X S×`, modes beyond the joint rotate with
+//! it, and the momentum changes by `S×* P − X (S × V)`. All derivatives below follow from these three.
 
 use nalgebra::{DMatrix, Matrix6, Vector3, Vector6};
 
@@ -15,50 +15,50 @@ use crate::mechanism::{Base, Mechanism};
 use crate::spatial::{Force, Inertia, Motion, Parameters, Pose, body_regressor};
 use crate::{Error, Result};
 
-/// One joint coordinate's motion of one body.
+/// Motion of one body due to one joint coordinate.
 #[derive(Debug, Clone, Copy)]
 struct Mode {
-    /// The body that it moves relative to its parent.
+    /// Body that moves relative to its parent.
     body: usize,
     /// Velocity coordinate.
     v: usize,
-    /// Motion in the base frame, with the ratio.
+    /// Motion in the base frame, multiplied by the ratio.
     motion: Motion<f64>,
 }
 
-/// One instant, and the memory of one thread.
+/// State of one instant, with the memory of one thread.
 #[derive(Debug, Clone)]
 pub struct Instant<'m> {
     mechanism: &'m Mechanism,
-    /// Base parameters: body, and which of its ten (of its last `len`).
+    /// Body of each base parameter, and its index among the ten parameters (among the last `len`).
     columns: Vec<(usize, usize)>,
     poses: Vec<Pose<f64>>,
     modes: Vec<Mode>,
     composite: Vec<Inertia<f64>>,
     twists: Vec<Motion<f64>>,
-    /// Momentum of each body and all that it carries.
+    /// Momentum of each body with all bodies that it carries.
     momenta: Vec<Force<f64>>,
-    /// Angular momentum of the wheels on each body and all that it carries, about their axes.
+    /// Angular momentum of the wheels on each body and on all bodies that it carries, about their axes.
     stored: Vec<Vector3<f64>>,
     inverse: Matrix6<f64>,
-    /// `A = ∂(momentum)/∂(rates)`, `6 × nv`, angular rows first.
+    /// Momentum matrix `A = ∂(momentum)/∂(rates)`, `6 × nv`, angular rows first.
     momentum_matrix: DMatrix<f64>,
-    /// `6 × rank`, angular rows first.
+    /// Regressor, `6 × rank`, angular rows first.
     pub k: DMatrix<f64>,
-    // Of the pullback.
+    // Memory of the pullback.
     own: Vec<Matrix6<f64>>,
     pulls: Vec<Force<f64>>,
     turned: Vec<Matrix6<f64>>,
 }
 
-/// Gradient of a number with respect to the motion at one instant.
+/// Gradient of a scalar with respect to the motion at one instant.
 #[derive(Debug, Clone)]
 pub struct InstantGradient {
-    /// Derivatives by the displacement along each velocity coordinate (zero for the base's).
+    /// Derivatives with respect to the displacement along each velocity coordinate (zero for the base).
     pub q: Vec<f64>,
-    /// Derivatives by each rate (zero for the base's, which follow).
+    /// Derivatives with respect to each rate (zero for the base, whose rates are dependent).
     pub v: Vec<f64>,
-    /// Derivatives by each wheel's rate.
+    /// Derivatives with respect to the rate of each wheel.
     pub wheels: Vec<f64>,
 }
 
@@ -117,11 +117,11 @@ impl<'m> Instant<'m> {
         })
     }
 
-    /// Computes the base's twist and the regressor at positions `q` and rates `v` (those of the base do not matter) with
-    /// the wheels at the rates `wheels`.
+    /// Computes the twist of the base and the regressor at positions `q` and rates `v` (those of the base are ignored) with the
+    /// wheel rates `wheels`.
     ///
     /// # Panics
-    /// Where a slice is shorter than the mechanism's `nq`, `nv` or number of wheels.
+    /// Panics if a slice is shorter than `nq`, `nv` or the number of wheels of the mechanism.
     pub fn set(&mut self, q: &[f64], v: &[f64], wheels: &[f64]) -> Result<()> {
         let bodies = self.mechanism.bodies();
         for (i, body) in bodies.iter().enumerate().skip(1) {
@@ -180,12 +180,12 @@ impl<'m> Instant<'m> {
         Ok(())
     }
 
-    /// The base's twist in its own frame.
+    /// Returns the twist of the base in its own frame.
     pub fn base_twist(&self) -> Motion<f64> {
         self.twists[0]
     }
 
-    /// The inverse of the whole robot's inertia in the base's frame, angular first.
+    /// Returns the inverse of the inertia of the whole robot in the frame of the base, angular first.
     pub(super) fn inverse_inertia(&self) -> &Matrix6<f64> {
         &self.inverse
     }
@@ -197,7 +197,7 @@ impl<'m> Instant<'m> {
             if i != body {
                 body = i;
                 let own = self.poses[i].pull_motion(&self.twists[i]);
-                // With no velocity the body regressor is linear in the acceleration, and I(π) a for a = V is the momentum.
+                // For zero velocity the body regressor is linear in the acceleration, and I(π) a for a = V is the momentum.
                 block = body_regressor(&Motion::zero(), &own);
             }
             let column = Force::from_vector(&block.column(c).into_owned());
@@ -206,7 +206,7 @@ impl<'m> Instant<'m> {
         }
     }
 
-    /// `C = A Σ Aᵀ` for standard deviations of the rates, one per velocity coordinate.
+    /// Computes `C = A Σ Aᵀ` for standard deviations of the rates, one per velocity coordinate.
     pub fn covariance(&self, noise: &[f64]) -> Matrix6<f64> {
         let mut out = Matrix6::zeros();
         for (column, sigma) in self.momentum_matrix.column_iter().zip(noise) {
@@ -216,8 +216,9 @@ impl<'m> Instant<'m> {
         out
     }
 
-    /// The gradient of `Σᵣ eᵣᵀ K gᵣ − Σ_c y_c · A_c + w · ν₀` for the columns `gᵣ` of `g` (`rank × 6`) and `y_c` of `y` (`6 × nv`),
-    /// with `g`, `y` and `w` held: how a function of `K`, `A` and the base's twist changes, whose own derivatives they are.
+    /// Computes the gradient of `Σᵣ eᵣᵀ K gᵣ − Σ_c y_c · A_c + w · ν₀` for the columns `gᵣ` of `g` (`rank × 6`) and `y_c` of `y`
+    /// (`6 × nv`), with constant `g`, `y` and `w`. This is the pullback of a function of `K`, `A` and the twist of the base, whose
+    /// derivatives are `g`, `y` and `w`.
     pub fn pull(
         &mut self,
         g: &DMatrix<f64>,
@@ -230,7 +231,7 @@ impl<'m> Instant<'m> {
         out.q.fill(0.0);
         out.v.fill(0.0);
         self.spread(g);
-        // What each body and all that it carries contribute: Q = Σᵣ P(gᵣ) eᵣᵀ, Z = Σᵣ X(gᵣ) eᵣ, and their own momentum.
+        // Contributions of each body with all bodies that it carries: Q = Σᵣ P(gᵣ) eᵣᵀ, Z = Σᵣ X(gᵣ) eᵣ, and their momentum.
         for i in 0..n {
             self.momenta[i] = bodies[i].inertia.transformed(&self.poses[i]).apply(&self.twists[i]);
         }
@@ -249,7 +250,7 @@ impl<'m> Instant<'m> {
             let swept = s.cross(&before);
             let momentum = self.composite[i].apply(s);
             let mut change = -inner(&cross(s), &self.own[i]) - swept.dot(&self.pulls[i]);
-            // The base's twist answers: Ic dν₀ = d(own momentum) − dp.
+            // Reaction of the twist of the base: Ic dν₀ = d(own momentum) − dp.
             change += s.cross(&lambda).dot(&self.momenta[i]) + lambda.dot(&self.composite[i].apply(&swept));
             change -= lambda.angular.dot(&s.angular.cross(&self.stored[i]));
             out.q[mode.v] += change;
@@ -263,7 +264,7 @@ impl<'m> Instant<'m> {
         }
     }
 
-    /// `K`'s part: for each body `Σᵣ (I(gᵣ) V) eᵣᵀ` and `Σᵣ I(gᵣ) eᵣ`.
+    /// Computes the part of `K`: for each body `Σᵣ (I(gᵣ) V) eᵣᵀ` and `Σᵣ I(gᵣ) eᵣ`.
     fn spread(&mut self, g: &DMatrix<f64>) {
         self.own.fill(Matrix6::zeros());
         self.pulls.fill(Force::zero());
@@ -296,8 +297,8 @@ impl<'m> Instant<'m> {
         }
     }
 
-    /// `−Σ y_c · dA_c`. What a joint carries moves with it: for a mode `i` on it, `d(X S) = S_j ×* X S`; for one before it
-    /// only the inertia changes.
+    /// Computes `−Σ y_c · dA_c`. Bodies carried by a joint move with it: for a mode `i` on it, `d(X S) = S_j ×* X S`; for a mode
+    /// before it only the inertia changes.
     fn pull_momentum_matrix(&mut self, y: &DMatrix<f64>, out: &mut InstantGradient) {
         let bodies = self.mechanism.bodies();
         let of = |v: usize| Motion::from_vector(&y.fixed_view::<6, 1>(0, v).into_owned());
@@ -327,13 +328,13 @@ impl<'m> Instant<'m> {
         }
     }
 
-    /// `A`, `6 × nv`, for [`Self::pull`]'s weights.
+    /// Returns the momentum matrix `A`, `6 × nv`, for the weights of [`Self::pull`].
     pub fn momentum_matrix(&self) -> &DMatrix<f64> {
         &self.momentum_matrix
     }
 }
 
-/// The 6×6 matrix of a spatial inertia, angular first.
+/// Returns the 6×6 matrix of a spatial inertia, angular first.
 fn matrix(inertia: &Inertia<f64>) -> Matrix6<f64> {
     let mut out = Matrix6::zeros();
     for c in 0..6 {
@@ -344,7 +345,7 @@ fn matrix(inertia: &Inertia<f64>) -> Matrix6<f64> {
     out
 }
 
-/// `S×` as a matrix on motions.
+/// Returns the matrix `S×` that acts on motions.
 fn cross(s: &Motion<f64>) -> Matrix6<f64> {
     let (w, l) = (crate::spatial::skew(&s.angular), crate::spatial::skew(&s.linear));
     let mut out = Matrix6::zeros();
@@ -354,7 +355,7 @@ fn cross(s: &Motion<f64>) -> Matrix6<f64> {
     out
 }
 
-/// `Σ aᵢⱼ bᵢⱼ`.
+/// Computes `Σ aᵢⱼ bᵢⱼ`.
 fn inner(a: &Matrix6<f64>, b: &Matrix6<f64>) -> f64 {
     a.component_mul(b).sum()
 }

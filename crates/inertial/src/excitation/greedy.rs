@@ -1,8 +1,8 @@
-//! Greedy choice and exchange of movement sequences.
+//! Greedy selection and exchange of movement sequences.
 //!
-//! From where the last movement ended, each next one is the candidate whose information improves the criterion most; when
-//! all are there, each waypoint in turn is exchanged for a better one, as long as that helps (Fedorov's exchange, on
-//! waypoints because neighbouring movements share them).
+//! Starting at the end of the last movement, each next one is the candidate whose information improves the criterion most. When
+//! the sequence is complete, each waypoint in turn is exchanged for a better one, as long as this improves the criterion (exchange
+//! algorithm of Fedorov, on waypoints because neighbouring movements share them).
 
 use nalgebra::DMatrix;
 
@@ -13,50 +13,51 @@ use super::search::{Search, Task};
 use crate::Result;
 use crate::linalg::{Number, SplitMix};
 
-/// Candidates for each movement, and for each exchange.
+/// Number of candidates for each movement and for each exchange.
 const CANDIDATES: usize = 24;
 
-/// Rounds of exchange, at most.
+/// Largest number of exchange rounds.
 const ROUNDS: usize = 3;
 
-/// Draws of a candidate before there is said to be none within the limits.
+/// Number of draws of a candidate after which no candidate within the limits is assumed to exist.
 const DRAWS: usize = 20;
 
-/// A task whose motion is a single movement of the given length, of the same robot within the same limits.
+/// Creates a task whose motion is a single movement of the given length, for the same robot and the same limits.
 pub(super) fn one_movement<'m>(task: &Task<'m>, length: f64, profile: Profile) -> Result<Task<'m>> {
     let basis = Basis::PointToPoint { knots: vec![0.0, length], profile };
     let plan = Plan::new(task.models[0].mechanism, task.plan.coordinates.clone(), basis, length, None)?;
     Ok(Task::new(task.models.clone(), plan, task.room.clone(), task.criterion, task.robust))
 }
 
-/// A movement from one posture to another.
+/// Movement from one posture to another.
 struct Movement {
     to: Vec<f64>,
     information: Vec<DMatrix<f64>>,
 }
 
-/// Builds a sequence within the limits.
+/// Builder of a sequence within the limits.
 pub(super) struct Sequence<'s, 't> {
     movement: &'s Task<'t>,
     search: Search<'s>,
     length: f64,
     random: SplitMix,
-    /// Added to the information while it is still singular.
+    /// Regularization of the information while it is still singular.
     ridge: Vec<DMatrix<f64>>,
 }
 
 impl<'s, 't> Sequence<'s, 't> {
-    /// `search` is of `movement`, the task of one movement of that length.
+    /// Creates the builder. `search` belongs to `movement`, the task of one movement of the given length.
     pub fn new(movement: &'s Task<'t>, search: Search<'s>, length: f64, seed: u64) -> Self {
         let ridge =
             movement.models.iter().map(|m| DMatrix::zeros(m.columns.len(), m.columns.len())).collect();
         Self { movement, search, length, random: SplitMix::new(seed), ridge }
     }
 
-    /// The postures of `count` movements from `start` on.
+    /// Returns the postures of `count` movements, starting at `start`.
     pub fn postures(&mut self, start: &[f64], count: usize) -> Result<Vec<Vec<f64>>> {
         let Some(first) = self.candidate(start, None)? else { return Ok(vec![start.to_vec(); count + 1]) };
-        // A millionth of what one movement shows of each unknown, or of the best known one where it shows nothing.
+        // A millionth of the information of one movement about each unknown, or of the best known one for unknowns that are not
+        // excited.
         for (ridge, seen) in self.ridge.iter_mut().zip(&first.information) {
             let least = 1e-12 * seen.diagonal().max();
             *ridge = DMatrix::from_diagonal(&seen.diagonal().map(|d| 1e-6 * d + least));
@@ -72,7 +73,7 @@ impl<'s, 't> Sequence<'s, 't> {
                     best = Some((value, next));
                 }
             }
-            // Where no candidate is within the limits the robot rests for one interval.
+            // If no candidate is within the limits, the robot rests for one interval.
             let rest = || Movement {
                 to: from.clone(),
                 information: self.ridge.iter().map(|r| DMatrix::zeros(r.nrows(), r.ncols())).collect(),
@@ -110,7 +111,7 @@ impl<'s, 't> Sequence<'s, 't> {
                     }
                 }
             }
-            // A thousandth of a standard error is not worth another round.
+            // An improvement by a thousandth of a standard error does not justify another round.
             if before - value < 1e-3 {
                 break;
             }
@@ -118,7 +119,7 @@ impl<'s, 't> Sequence<'s, 't> {
         Ok(())
     }
 
-    /// A movement within the limits: to the given posture, or to a random one.
+    /// Returns a movement within the limits, to the given posture or to a random one.
     fn candidate(&mut self, from: &[f64], to: Option<&[f64]>) -> Result<Option<Movement>> {
         let plan = &self.movement.plan;
         for _ in 0..if to.is_some() { 1 } else { DRAWS } {
@@ -126,7 +127,7 @@ impl<'s, 't> Sequence<'s, 't> {
                 to.to_vec()
             } else {
                 let drawn = from.iter().zip(&plan.coordinates).map(|(x, c)| {
-                    // Twice the mean speed is the cycloid's highest; a quintic's is a little lower.
+                    // The peak speed of a cycloid is twice the mean speed; that of a quintic is a little lower.
                     let most = (0.5 * c.velocity * self.length)
                         .min(c.acceleration * self.length.powi(2) / std::f64::consts::TAU)
                         .min(c.reach());
@@ -142,7 +143,7 @@ impl<'s, 't> Sequence<'s, 't> {
         Ok(None)
     }
 
-    /// The criterion of several movements together.
+    /// Evaluates the criterion of several movements together.
     fn value<'a>(&self, movements: impl Iterator<Item = &'a Movement>) -> Result<f64> {
         let mut sums = self.ridge.clone();
         for movement in movements {
@@ -153,7 +154,7 @@ impl<'s, 't> Sequence<'s, 't> {
             if let Some(prior) = &model.prior {
                 *sum += prior;
             }
-            // Speeds count the same for every candidate, near enough.
+            // The speeds of all candidates are approximately equal and are ignored.
             total += self.movement.criterion.evaluate(sum, &model.scales, (1.0, 0))?.value;
         }
         Ok(total)

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::dynamics::simd::row_products::{add_products, multiply};
 use crate::dynamics::{Four, InverseDynamics, PackedChunk, RegressorGradient, Scratch};
 
-/// Computes information matrices `Σ Yᵀ Σ⁻¹ Y` and their gradients; the scratch memory of one thread.
+/// Evaluator of information matrices `Σ Yᵀ Σ⁻¹ Y` and their gradients, with the memory of one thread.
 #[derive(Debug, Clone)]
 pub struct Evaluator<'a> {
     dynamics: &'a InverseDynamics,
@@ -25,7 +25,7 @@ pub struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Memory for one mechanism.
+    /// Allocates memory for one mechanism.
     pub fn new(dynamics: &'a InverseDynamics, columns: &'a Columns) -> Self {
         let widest = columns.rows.iter().map(|r| r.channel.unknowns.len()).max().unwrap_or(0);
         Self {
@@ -41,7 +41,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The information of the unknowns in a motion, each measured force divided by its noise.
+    /// Computes the information of a motion about the unknowns, with each measured force divided by its noise.
     pub fn information(&mut self, states: &States) -> Result<DMatrix<f64>> {
         let samples = states.samples(self.dynamics)?;
         let (columns, sums, memory) = (self.columns, &mut self.sums, &mut self.row);
@@ -52,8 +52,8 @@ impl<'a> Evaluator<'a> {
         Ok(total(columns, &self.sums))
     }
 
-    /// Adds the gradient of `⟨S, information⟩`, `S` symmetric, with respect to positions (along the velocity coordinates),
-    /// velocities and accelerations of every sample; `nv` numbers each.
+    /// Adds the gradient of `⟨S, information⟩`, with `S` symmetric, with respect to positions (along the velocity coordinates),
+    /// velocities and accelerations of every sample; `nv` values each.
     pub fn add_gradient(
         &mut self,
         states: &States,
@@ -84,7 +84,7 @@ impl<'a> Evaluator<'a> {
         let mut failed = Ok(());
         dynamics.packed_regressors(&mut self.scratch, &samples, |chunk| {
             let groups = chunk.count.div_ceil(4);
-            // Entries of columns that are no unknowns stay zero.
+            // Entries of columns that are not unknowns stay zero.
             weights.clear();
             weights.resize(groups * size, Four::default());
             for (row, block) in columns.rows.iter().zip(&blocks) {
@@ -123,12 +123,12 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Sums of products for each row of the measurement, all zero.
+/// Creates sums of products for each row of the measurement, all zero.
 pub(super) fn sums(columns: &Columns) -> Vec<Vec<Four>> {
     columns.rows.iter().map(|r| vec![Four::default(); r.channel.unknowns.len().pow(2)]).collect()
 }
 
-/// Adds the products of a chunk's columns to the sums.
+/// Adds the products of the columns of a chunk to the sums.
 pub(super) fn add_chunk(
     columns: &Columns,
     chunk: &PackedChunk<'_>,
@@ -139,7 +139,7 @@ pub(super) fn add_chunk(
     for (row, sums) in columns.rows.iter().zip(sums) {
         gather(row, chunk, states, memory);
         let n = row.channel.unknowns.len();
-        // The lanes after the last sample repeat it: they must not count.
+        // Lanes after the last sample repeat it and must be excluded.
         let used = chunk.count % 4;
         if used > 0 {
             let last = memory.len() - n;
@@ -149,7 +149,7 @@ pub(super) fn add_chunk(
     }
 }
 
-/// The information matrix of sums of products.
+/// Returns the information matrix of sums of products.
 pub(super) fn total(columns: &Columns, sums: &[Vec<Four>]) -> DMatrix<f64> {
     let size = columns.len();
     let mut out = DMatrix::zeros(size, size);
@@ -169,7 +169,7 @@ pub(super) fn total(columns: &Columns, sums: &[Vec<Four>]) -> DMatrix<f64> {
     out
 }
 
-/// The columns of one row, for all groups of a chunk one after the other.
+/// Gathers the columns of one row, for all groups of a chunk one after the other.
 pub(super) fn gather(row: &Row, chunk: &PackedChunk<'_>, states: &States, out: &mut Vec<Four>) {
     let nv = states.v.len() / states.count.max(1);
     out.clear();

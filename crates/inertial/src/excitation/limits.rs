@@ -5,19 +5,19 @@ use super::plan::Coordinate;
 use crate::mechanism::{Base, Body, Mechanism};
 use crate::{Error, Result};
 
-/// A violation of this many metres counts like one of a whole limit.
+/// Violation of a distance (m) that is equivalent to a violation by a whole limit.
 pub(super) const METRES: f64 = 0.1;
 
-/// Limits of a mechanism's coordinates, where its description gives none.
+/// Default limits of coordinates without limits in the description.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DefaultLimits {
-    /// Highest speed (rad/s or m/s) of joints without one.
+    /// Speed limit (rad/s or m/s) of joints without one.
     pub velocity: f64,
-    /// Highest acceleration (rad/s² or m/s²).
+    /// Acceleration limit (rad/s² or m/s²).
     pub acceleration: f64,
-    /// Part of every limit that is kept free.
+    /// Relative margin to every limit.
     pub margin: f64,
-    /// Range of a floating base (m, rad), to both sides; it stays where it is without one.
+    /// Range of a floating base (m, rad), to both sides; a base without a range does not move.
     pub base: Option<[f64; 2]>,
 }
 
@@ -27,14 +27,14 @@ impl Default for DefaultLimits {
     }
 }
 
-/// The coordinates that a trajectory of a mechanism can move, with their limits.
+/// Returns the coordinates that a trajectory of a mechanism can move, with their limits.
 pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordinate> {
     let keep = 1.0 - limits.margin;
     let mut out = Vec::new();
     if let (Base::Floating, Some(range)) = (mechanism.base(), limits.base) {
         for (k, name) in BASE_COORDINATES.iter().enumerate() {
             let range = range[k / 3] * keep;
-            // As fast as a wave of half a hertz over the whole range.
+            // Speed of a sine of half a hertz over the whole range.
             let w = std::f64::consts::PI;
             out.push(Coordinate {
                 name: (*name).to_owned(),
@@ -51,7 +51,7 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
         let mut lower = joint.limits.lower;
         let mut upper = joint.limits.upper;
         let mut velocity = joint.limits.given_velocity().unwrap_or(limits.velocity);
-        // Joints that follow this one bring their own limits.
+        // Joints that follow this one add their own limits.
         for follower in mechanism.bodies().iter().filter(|b| b.drive.q == q && b.joint_type.nq() == 1) {
             let own = &mechanism.joints()[follower.joint];
             if own.follows.is_none() || follower.drive.ratio == 0.0 {
@@ -59,7 +59,7 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
             }
             let pieces = mechanism.pieces(follower.joint);
             let share = pieces.len() as f64;
-            // A joint that follows several gives each an equal share of its range about the assembled configuration.
+            // A joint that follows several ones assigns each an equal share of its range about the assembled configuration.
             let (here, there) = match pieces {
                 [one] => (0.0, one.drive.offset),
                 several => {
@@ -87,15 +87,15 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
     out
 }
 
-/// Used part of a limit.
+/// Used fraction of a limit.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct Usage {
-    /// The limit, in words.
+    /// Description of the limit.
     pub limit: String,
-    /// Highest part of it that is used; above one only where it is violated.
+    /// Largest used fraction; above one only if the limit is violated.
     pub used: f64,
-    /// Of distances, how much (m) is left above what must be.
+    /// Remaining distance (m) above the minimum, for distance limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
 }
@@ -105,13 +105,13 @@ impl Usage {
         Self { limit, used, left: None }
     }
 
-    /// Of a distance: all of it is used where nothing is left, and none where [`METRES`] or more are.
+    /// Creates the usage of a distance limit: one if no margin is left, zero for a margin of [`METRES`] or more.
     pub(super) fn distance(limit: String, left: f64) -> Self {
         Self { limit, used: (1.0 - left / METRES).max(0.0), left: Some(left) }
     }
 }
 
-/// The coordinates that can move, and the names of those that cannot.
+/// Returns the coordinates that can move, and the names of those that cannot.
 pub(super) fn split(coordinates: &[Coordinate]) -> Result<(Vec<Coordinate>, Vec<String>)> {
     let empty = coordinates.iter().find(|c| c.lower > c.upper);
     if let Some(c) = empty {
@@ -134,7 +134,7 @@ pub(super) fn split(coordinates: &[Coordinate]) -> Result<(Vec<Coordinate>, Vec<
     Ok((free, held.into_iter().map(|c| c.name).collect()))
 }
 
-/// The start of the coordinates that can move.
+/// Returns the start of the coordinates that can move.
 pub(super) fn checked_start(coordinates: &[Coordinate], start: &[f64]) -> Result<Vec<f64>> {
     if start.len() != coordinates.len() {
         let (expected, found) = (coordinates.len(), start.len());
@@ -151,7 +151,7 @@ pub(super) fn checked_start(coordinates: &[Coordinate], start: &[f64]) -> Result
     Ok(coordinates.iter().zip(start).filter(|(c, _)| c.is_free()).map(|(_, x)| *x).collect())
 }
 
-/// The mechanism with the joints that cannot move at their only place.
+/// Returns the mechanism with joints that cannot move fixed at their only position.
 pub(super) fn held_in_place(
     mechanism: &Mechanism,
     coordinates: &[Coordinate],

@@ -22,20 +22,20 @@ use crate::mechanism::Base;
 use crate::optimize::sqp::{Problem as _, SqpResult, minimize};
 use crate::{Error, Result};
 
-/// Samples that a search evaluates, at most; each stands for several that will be measured.
+/// Largest number of samples that a search evaluates; each represents several measured samples.
 const SEARCH_SAMPLES: f64 = 500.0;
 
-/// Steps from the assembled configuration to each end of a joint's range.
+/// Number of steps from the assembled configuration to each end of the range of a joint.
 const PROBES: usize = 100;
 
-/// Greatest speed of another joint, in units of its limit, while a joint moves as fast as it may: near a singular configuration there is
-/// no bound.
+/// Largest speed of another joint, relative to its limit, while a joint moves at its speed limit. It is unbounded near a singular
+/// configuration.
 const FASTEST: f64 = 10.0;
 
-/// Random motions whose information tells redundant terms apart are this part of all ranges.
+/// Size of the random motions that detect redundant terms, relative to all ranges.
 const SMALL: f64 = 0.2;
 
-/// Designs the motion of the independent joints that makes the criterion smallest within the limits of all joints.
+/// Designs the motion of the independent joints that minimizes the criterion within the limits of all joints.
 pub(super) fn design_loops(
     subject: &Subject<'_>,
     coordinates: &[Coordinate],
@@ -89,8 +89,8 @@ pub(super) fn design_loops(
     })
 }
 
-/// Narrows the range of an independent joint to the positions that the loops allow while the other independent joints rest: up to the
-/// limits of the joints that follow, or to a singular configuration.
+/// Narrows the range of an independent joint to the positions that the loops permit while the other independent joints rest: up to
+/// the limits of the dependent joints, or to a singular configuration.
 fn within_reach(
     closed: &ClosedMechanism<'_>,
     coordinates: &[Coordinate],
@@ -159,7 +159,7 @@ pub(super) fn certify_loops(
     Certificate::new(&task.columns, &found.information)
 }
 
-/// The constant part of a search that moves the `free` coordinates.
+/// Creates the constant part of a search that moves the `free` coordinates.
 fn task<'m>(
     subject: &Subject<'_>,
     closed: &'m ClosedMechanism<'m>,
@@ -214,7 +214,7 @@ fn task<'m>(
     Ok(out)
 }
 
-/// Information of random states near the assembled configuration.
+/// Computes the information of random states near the assembled configuration.
 fn random_information(
     closed: &ClosedMechanism<'_>,
     columns: &Columns,
@@ -225,7 +225,7 @@ fn random_information(
     let mut next = || f64::random(&mut random);
     let mut out = DMatrix::zeros(columns.len(), columns.len());
     let (mut memory, mut found) = (LoopMemory::new(closed, columns), 0);
-    // Some states near the assembled one may not be reached.
+    // Some states near the assembled configuration may not be reachable.
     for _ in 0..4 * (3 * columns.len() + 20) {
         let state: Vec<[f64; 3]> = plan
             .coordinates
@@ -253,7 +253,7 @@ mod tests {
     use crate::mechanism::builtin;
     use crate::optimize::sqp::ConstraintRows;
 
-    /// Gradients of criterion and limits, which differentiate by the motion of each sample, against central differences by the variables.
+    /// Compares the gradients of criterion and limits with central differences with respect to the variables.
     #[test]
     fn gradients_are_those_of_differences() {
         for name in ["four-bar", "2prs-1psr"] {
@@ -284,7 +284,7 @@ mod tests {
                 ..DesignOptions::default()
             };
             let mut task = task(&subject, &closed, &all, free, &Room::default(), &options, None).unwrap();
-            // Enough that rounding does not drown differences of the smallest eigenvalue.
+            // Large enough to keep rounding errors below the differences of the smallest eigenvalue.
             task.prior = Some(DMatrix::identity(task.columns.len(), task.columns.len()));
             let table = task.plan.table(12.0).unwrap();
             let mut search = LoopSearch::new(&task, &table, 0.0, 1.0);
@@ -306,7 +306,7 @@ mod tests {
             for k in 0..x.len() {
                 let at = |search: &mut LoopSearch<'_>, by: f64| search.objective(&moved(k, by), None);
                 let expected = (at(&mut search, h) - at(&mut search, -h)) / (2.0 * h);
-                // Forward differences of 1e-6, and the curvature over 1e-5.
+                // Forward differences with a step of 1e-6, and the curvature over 1e-5.
                 assert!(
                     (gradient[k] - expected).abs() < 1e-4 * largest,
                     "{name} {k}: {} for {expected}",

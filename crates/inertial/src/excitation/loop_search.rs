@@ -1,8 +1,8 @@
 //! Optimization problem of a design for a mechanism with loops.
 //!
-//! Criterion and limits of one sample depend on position, velocity and acceleration of the independent joints at that sample alone, so
-//! their derivatives are differences for each of these numbers, at all samples at once; the plan turns them into derivatives by its
-//! variables.
+//! Criterion and limits of one sample depend only on position, velocity and acceleration of the independent joints at that sample.
+//! Their derivatives are finite differences with respect to each of these values, at all samples at once. The plan converts them
+//! to derivatives with respect to its variables.
 
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
@@ -14,26 +14,27 @@ use super::search::NEAR;
 use crate::Result;
 use crate::optimize::sqp::{ConstraintRows, Problem};
 
-/// Step of the differences, relative to the limit of what is changed: truncation and rounding are both about 1e-6.
+/// Step of the finite differences, relative to the limit of the varied quantity: truncation and rounding errors are both about
+/// 1e-6.
 const STEP: f64 = 1e-6;
 
-/// Derivatives by one number of the motion: of the shares of all samples, and of the constraints.
+/// Derivatives with respect to one value of the motion: of the shares of all samples, and of the constraints.
 type Slopes = (Vec<f64>, Vec<f64>);
 
 /// Derivatives at one point.
 struct Sensitivity {
     gradient: Vec<f64>,
-    /// Constraints by key, with their derivatives by position, velocity and acceleration of each coordinate.
+    /// Constraints by key, with their derivatives with respect to position, velocity and acceleration of each coordinate.
     rows: Vec<(usize, Vec<[f64; 3]>)>,
 }
 
-/// The problem at the samples of one rate.
+/// Optimization problem at the samples of one rate.
 pub(super) struct LoopSearch<'t> {
     task: &'t LoopTask<'t>,
     table: &'t Table,
-    /// Part of each limit that is kept free between samples.
+    /// Margin of each limit for the motion between samples.
     tighten: f64,
-    /// Samples that are measured for each that is evaluated.
+    /// Number of measured samples per evaluated sample.
     weight: f64,
     memory: LoopMemory,
     x: Vec<f64>,
@@ -75,7 +76,7 @@ impl<'t> LoopSearch<'t> {
         self.task.criterion.evaluate(&self.here.information, &self.task.scales, energy)
     }
 
-    /// Constraints that may bind near this point: crests of their values.
+    /// Returns the constraints that may become active near this point: local maxima of their values.
     fn near(&self) -> Vec<usize> {
         let count = self.table.count;
         let mut out = Vec::new();
@@ -154,7 +155,7 @@ impl<'t> LoopSearch<'t> {
         Ok(())
     }
 
-    /// Adds the gradient of a constraint with a factor; nothing where it is not among those of the last linearizations.
+    /// Adds the gradient of a constraint times a factor; does nothing if it is not among those of the last linearizations.
     fn pull(&self, key: usize, factor: f64, gradient: &mut [f64]) {
         let Some(found) = self.sensitivity.as_ref() else { return };
         if let Ok(k) = found.rows.binary_search_by_key(&key, |(key, _)| *key) {
@@ -191,7 +192,7 @@ impl Problem for LoopSearch<'_> {
     }
 
     fn objective(&mut self, x: &[f64], gradient: Option<&mut [f64]>) -> f64 {
-        // What fails has no value; the search then takes a shorter step.
+        // A failed evaluation has an infinite value; the search then takes a shorter step.
         let Ok(value) = self.move_to(x).and_then(|()| self.criterion()) else { return f64::INFINITY };
         if let Some(gradient) = gradient {
             gradient.fill(0.0);

@@ -1,5 +1,5 @@
-//! Information and limits of a motion of a mechanism with loops: the plan moves independent joints, and the loops give the motion of
-//! all others.
+//! Information and limits of a motion of a mechanism with loops: the plan moves the independent joints, and the loop closure
+//! determines the motion of all others.
 
 use nalgebra::DMatrix;
 
@@ -20,15 +20,15 @@ use crate::{Error, Result};
 /// Limited quantity of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum LoopLimit {
-    /// Position (0), velocity (1) or acceleration (2) of a joint against its highest (1) or lowest (−1).
+    /// Position (0), velocity (1) or acceleration (2) of a joint, limited above (1) or below (−1).
     Bound { joint: usize, order: usize, sign: f64 },
     /// Force of an independent coordinate.
     Force { row: usize, sign: f64 },
-    /// Distance in the room.
+    /// Distance constraint.
     Room(usize),
 }
 
-/// A joint with limits and its coordinates in the tree.
+/// Joint with limits, and its coordinates in the tree.
 #[derive(Debug, Clone)]
 pub(super) struct LimitedJoint {
     pub limits: Coordinate,
@@ -36,7 +36,7 @@ pub(super) struct LimitedJoint {
     pub v: usize,
 }
 
-/// Everything constant during a search.
+/// Constant data of a search.
 #[derive(Debug)]
 pub(super) struct LoopTask<'m> {
     pub closed: &'m ClosedMechanism<'m>,
@@ -47,9 +47,9 @@ pub(super) struct LoopTask<'m> {
     pub criterion: Criterion,
     pub joints: Vec<LimitedJoint>,
     pub limits: Vec<LoopLimit>,
-    /// Highest force of each independent coordinate.
+    /// Largest force of each independent coordinate.
     pub effort: Vec<f64>,
-    /// Place of each coordinate of the plan among the independent positions and among the independent velocities.
+    /// Index of each coordinate of the plan among the independent positions and among the independent velocities.
     pub places: Vec<[usize; 2]>,
     pub scales: Vec<f64>,
     parameters: Vec<f64>,
@@ -105,7 +105,7 @@ impl<'m> LoopTask<'m> {
         })
     }
 
-    /// A limit in words.
+    /// Returns the description of a limit.
     pub fn name(&self, limit: LoopLimit) -> String {
         match limit {
             LoopLimit::Bound { joint, order, sign } => bound_name(&self.joints[joint].limits, order, sign),
@@ -114,7 +114,7 @@ impl<'m> LoopTask<'m> {
         }
     }
 
-    /// Evaluates the motion of the plan's coordinates; `near` are closed configurations of a motion that hardly differs.
+    /// Evaluates the motion of the coordinates of the plan; `near` are closed configurations of a similar motion.
     pub fn evaluate(
         &self,
         memory: &mut LoopMemory,
@@ -172,7 +172,8 @@ impl<'m> LoopTask<'m> {
         Ok(())
     }
 
-    /// One pass of regressors: information or its share by a slope, forces, and the motion of all joints.
+    /// Computes, in one pass over the regressors, the information or its derivative share, the forces, and the motion of all
+    /// joints.
     fn forces_and_information(
         &self,
         memory: &mut LoopMemory,
@@ -228,7 +229,7 @@ impl<'m> LoopTask<'m> {
         Ok(())
     }
 
-    /// Force of an independent coordinate in a sample of a chunk.
+    /// Returns the force of an independent coordinate in a sample of a chunk.
     fn force(&self, chunk: &ClosedChunk<'_>, s: usize, row: usize) -> f64 {
         let entries = chunk.regressors.groups().nth(s / 4).unwrap_or(&[]);
         let blocks = self.closed.layout().row(row).iter();
@@ -247,7 +248,7 @@ impl<'m> LoopTask<'m> {
         force
     }
 
-    /// Unit of the position, velocity or acceleration of a coordinate of the plan.
+    /// Returns the unit of the position, velocity or acceleration of a coordinate of the plan.
     pub fn unit(&self, coordinate: usize, order: usize) -> f64 {
         let c = &self.plan.coordinates[coordinate];
         let unit = [c.reach(), c.velocity, c.acceleration][order];
@@ -255,7 +256,7 @@ impl<'m> LoopTask<'m> {
     }
 }
 
-/// Place of a joint among the independent positions and velocities.
+/// Returns the indices of a joint among the independent positions and velocities.
 pub(super) fn place(closed: &ClosedMechanism<'_>, name: &str) -> Result<[usize; 2]> {
     let rate = closed.independent_names().iter().position(|n| n == name);
     let position = match super::motion::target(closed.mechanism(), name)? {
@@ -272,9 +273,9 @@ pub(super) fn place(closed: &ClosedMechanism<'_>, name: &str) -> Result<[usize; 
 
 /// Quantity that an evaluation sums over the samples.
 pub(super) enum Goal<'a> {
-    /// The information matrix.
+    /// Information matrix.
     Information,
-    /// Of each sample, the sum of `yᵀ B y` over the measured rows `y`, with a matrix `B` for each.
+    /// Sum of `yᵀ B y` over the measured rows `y` of each sample, with one matrix `B` per row.
     Share(&'a [Vec<f64>]),
 }
 
@@ -310,7 +311,7 @@ impl LoopMemory {
         }
     }
 
-    /// Information of one state of the coordinates at these places.
+    /// Computes the information of one state of the coordinates at these indices.
     pub fn information(
         &mut self,
         closed: &ClosedMechanism<'_>,

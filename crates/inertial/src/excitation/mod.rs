@@ -1,11 +1,11 @@
 //! Design of motions that excite the parameters.
 //!
 //! A [`Trajectory`] is linear in its coefficients: a Fourier series, a B-spline, velocities at knots, or a sequence of
-//! movements from point to point, all start and end at rest. [`Motion`] makes of it the states of a mechanism.
-//! [`Columns`] hold the unknowns and the measured forces, an [`Evaluator`] computes the information in a motion and its
-//! gradient, a [`Criterion`] judges it, and [`design()`] finds the motion that is best within the limits, with its
-//! [`Certificate`]; with loops it moves the independent joints. Robots that fly freely have designs of their own: [`design_flight`] and, as
-//! published, [`design_cycloids`].
+//! point-to-point movements, all of which start and end at rest. [`Motion`] converts it to states of a mechanism. [`Columns`] hold
+//! the unknowns and the measured forces, an [`Evaluator`] computes the information of a motion and its gradient, a [`Criterion`]
+//! evaluates it, and [`design()`] finds the best motion within the limits, with its [`Certificate`]. For mechanisms with loops it
+//! moves the independent joints. Free-flying robots have separate designs: [`design_flight`] and the published
+//! [`design_cycloids`].
 
 mod basis;
 mod certificate;

@@ -10,14 +10,15 @@ use crate::{Error, Result};
 /// Names of the coordinates that move a floating base: position in the world, and roll, pitch, yaw.
 pub const BASE_COORDINATES: [&str; 6] = ["base.x", "base.y", "base.z", "base.roll", "base.pitch", "base.yaw"];
 
-/// A trajectory as motion of a mechanism's tree: joints that it does not name stay where the model assembles them.
+/// Motion of the tree of a mechanism along a trajectory. Joints that the trajectory does not name stay in the assembled
+/// configuration.
 ///
 /// A floating base follows [`BASE_COORDINATES`]: roll, pitch and yaw as in URDF.
 #[derive(Debug, Clone)]
 pub struct Motion<'m, 't> {
     mechanism: &'m Mechanism,
     trajectory: &'t Trajectory,
-    /// Target of each coordinate of the trajectory: `(q, v)`, or the number of a base coordinate.
+    /// Target of each coordinate of the trajectory: `(q, v)`, or the index of a base coordinate.
     targets: Vec<Target>,
     base: bool,
     rest: Vec<f64>,
@@ -31,7 +32,7 @@ pub(super) enum Target {
 }
 
 impl<'m, 't> Motion<'m, 't> {
-    /// Finds the trajectory's coordinates in the mechanism.
+    /// Creates the motion by finding the coordinates of the trajectory in the mechanism.
     pub fn new(mechanism: &'m Mechanism, trajectory: &'t Trajectory) -> Result<Self> {
         let targets =
             trajectory.joints().iter().map(|name| target(mechanism, name)).collect::<Result<Vec<_>>>()?;
@@ -46,17 +47,17 @@ impl<'m, 't> Motion<'m, 't> {
         })
     }
 
-    /// The mechanism.
+    /// Returns the mechanism.
     pub fn mechanism(&self) -> &'m Mechanism {
         self.mechanism
     }
 
-    /// The trajectory.
+    /// Returns the trajectory.
     pub fn trajectory(&self) -> &'t Trajectory {
         self.trajectory
     }
 
-    /// State at the time `t`: `nq` positions, `nv` velocities and accelerations.
+    /// Computes the state at the time `t`: `nq` positions, `nv` velocities and accelerations.
     pub fn state(&mut self, t: f64, q: &mut [f64], v: &mut [f64], a: &mut [f64]) -> Result<()> {
         let (nq, nv) = (self.mechanism.nq(), self.mechanism.nv());
         let sizes = [("q", q.len(), nq), ("v", v.len(), nv), ("a", a.len(), nv)];
@@ -118,7 +119,7 @@ pub(super) fn target(mechanism: &Mechanism, name: &str) -> Result<Target> {
     Ok(Target::Joint { q, v })
 }
 
-/// Name, position and velocity coordinate of everything that moves along or about one axis.
+/// Returns name, position and velocity coordinate of every joint that slides along or rotates about one axis.
 pub(super) fn movable(mechanism: &Mechanism) -> Vec<(String, usize, usize)> {
     let names = mechanism.position_names();
     let axes =
@@ -127,7 +128,7 @@ pub(super) fn movable(mechanism: &Mechanism) -> Vec<(String, usize, usize)> {
     joints.flat_map(|j| j.q_range().zip(j.v_range())).map(|(q, v)| (names[q].clone(), q, v)).collect()
 }
 
-/// Pose (x y z, quaternion), twist (linear, angular, in the base) and its derivative, from position, roll, pitch and yaw
+/// Computes pose (x y z, quaternion), twist (linear, angular, in the base) and its derivative from position, roll, pitch and yaw
 /// and their derivatives.
 pub fn base_state([x, dx, ddx]: &[[f64; 6]; 3]) -> ([f64; 7], [f64; 6], [f64; 6]) {
     let [roll, pitch, yaw] = [x[3], x[4], x[5]];
@@ -149,8 +150,9 @@ pub fn base_state([x, dx, ddx]: &[[f64; 6]; 3]) -> ([f64; 7], [f64; 6], [f64; 6]
     ([x[0], x[1], x[2], qx, qy, qz, qw], [v.x, v.y, v.z, w.x, w.y, w.z], [dv.x, dv.y, dv.z, dw.x, dw.y, dw.z])
 }
 
-/// The transpose of the derivative of [`base_state`]: from a gradient with respect to the base's displacement (along its
-/// velocities), twist and its derivative, to that with respect to position, roll, pitch, yaw and their derivatives.
+/// Transpose of the derivative of [`base_state`]: maps a gradient with respect to the displacement of the base (along its
+/// velocities), its twist and the derivative of the twist to a gradient with respect to position, roll, pitch, yaw and their
+/// derivatives.
 pub(super) struct BasePullback([[f64; 6]; 3]);
 
 impl BasePullback {
@@ -195,7 +197,7 @@ impl BasePullback {
         Self(out)
     }
 
-    /// Returns the derivatives by position, velocity and acceleration of base coordinate `k`.
+    /// Returns the derivatives with respect to position, velocity and acceleration of base coordinate `k`.
     pub fn component(&self, k: usize) -> [f64; 3] {
         [self.0[0][k], self.0[1][k], self.0[2][k]]
     }

@@ -1,4 +1,4 @@
-//! Searches for motions within limits, whatever computes the limits: postures, first motions, steps, and the final check.
+//! Searches for motions within limits, independent of the type of limits: postures, initial motions, steps, and the final check.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,36 +10,36 @@ use crate::linalg::{Number, SplitMix};
 use crate::optimize::sqp::{Problem, SqpOptions, SqpProgress};
 use crate::{Error, Result};
 
-/// Part of each limit that the search keeps free between its samples; the final check decides.
+/// Relative margin of each limit for the motion between samples; the final check is authoritative.
 pub(super) const BETWEEN_SAMPLES: f64 = 2e-3;
 
-/// Postures and motions that are tried before limits are said to allow none.
+/// Number of postures and motions that are tried before the limits are considered infeasible.
 pub(super) const TRIES: usize = 300;
 
-/// Violations up to this are none: half of what the search keeps free between its samples.
+/// Largest accepted violation: half of the margin for the motion between samples.
 pub(super) const FEASIBLE: f64 = 1e-3;
 
-/// Violations up to this are mended by a smaller motion, which the search keeps if it is the best so far.
+/// Largest violation that is repaired by a smaller motion, which the search keeps if it is the best so far.
 const MENDED: f64 = 0.1;
 
-/// Limit of a motion, with its largest value: above zero it is exceeded.
+/// Limit of a motion, with its largest value; positive values are violations.
 pub(super) struct LimitValue {
-    /// Limit in words.
+    /// Description of the limit.
     pub name: String,
     pub value: f64,
-    /// Whether it is a distance, in units of [`METRES`].
+    /// Whether the limit is a distance, in units of [`METRES`].
     pub is_distance: bool,
 }
 
-/// Problem whose points are motions of a plan.
+/// Problem whose variables are motions of a plan.
 pub(super) trait MotionSearch: Problem {
-    /// Plan of the motions.
+    /// Returns the plan of the motions.
     fn plan(&self) -> &Plan;
 
     /// Returns the largest value of each limit at `x`.
     fn limits(&mut self, x: &[f64]) -> Result<Vec<LimitValue>>;
 
-    /// Returns the largest value of any limit at `x`; infinite where the motion cannot be made.
+    /// Returns the largest value of any limit at `x`; infinite if the motion is impossible.
     fn largest(&mut self, x: &[f64]) -> f64;
 }
 
@@ -49,7 +49,7 @@ fn worst(search: &mut impl MotionSearch, x: &[f64]) -> Result<LimitValue> {
     Ok(search.limits(x)?.into_iter().max_by(|a, b| a.value.total_cmp(&b.value)).unwrap_or(none))
 }
 
-/// Limit of a coordinate's position (0), velocity (1) or acceleration (2) in words.
+/// Returns the description of a limit of the position (0), velocity (1) or acceleration (2) of a coordinate.
 pub(super) fn bound_name(c: &Coordinate, order: usize, sign: f64) -> String {
     let which = if sign > 0.0 { "highest" } else { "lowest" };
     match order {
@@ -89,7 +89,7 @@ pub(super) fn posture(search: &mut impl MotionSearch, seed: u64) -> Result<Vec<f
     )))
 }
 
-/// Finds a random motion about a posture, as large as the limits allow.
+/// Finds a random motion about a posture, as large as the limits permit.
 pub(super) fn random_motion(search: &mut impl MotionSearch, posture: &[f64], seed: u64) -> Result<Vec<f64>> {
     let m = search.plan().functions();
     let mut random = SplitMix::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -107,7 +107,7 @@ pub(super) fn random_motion(search: &mut impl MotionSearch, posture: &[f64], see
                 }
                 break;
             }
-            // Loops may not follow a motion at all: then another limit is named.
+            // If the loops cannot follow a motion at all, keep the limit that was found before.
             if let Ok(worst) = worst(search, &x) {
                 limit = worst.name;
             }
@@ -120,20 +120,20 @@ pub(super) fn random_motion(search: &mut impl MotionSearch, posture: &[f64], see
     )))
 }
 
-/// Returns a motion within the limits near one that exceeds them a little.
+/// Returns a motion within the limits close to one that exceeds them a little.
 pub(super) fn restored(search: &mut impl MotionSearch, x: &[f64]) -> Option<Vec<f64>> {
     let violation = search.largest(x);
     if violation > MENDED {
         return None;
     }
-    // Bounds shrink with the motion, torques of gravity do not.
+    // Position, velocity and acceleration scale with the motion, gravity torques do not.
     [1.0, 2.0, 4.0].into_iter().find_map(|part| {
         let smaller = search.plan().shrunk(x, 1.0 - part * violation);
         (search.largest(&smaller) <= FEASIBLE).then_some(smaller)
     })
 }
 
-/// Makes a motion smaller about its start until it is within all limits at every sample of the check.
+/// Reduces a motion about its start until it is within all limits at every sample of the check.
 pub(super) fn within_limits(checker: &mut impl MotionSearch, x: &[f64]) -> Result<Vec<f64>> {
     let mut spare = 0.0;
     while spare < 1.0 {
@@ -146,7 +146,7 @@ pub(super) fn within_limits(checker: &mut impl MotionSearch, x: &[f64]) -> Resul
     Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
 }
 
-/// Lists the limits that a motion uses, the fullest first.
+/// Lists the used fractions of the limits of a motion, in descending order.
 pub(super) fn usage(checker: &mut impl MotionSearch, x: &[f64]) -> Result<Vec<Usage>> {
     let one = |limit: LimitValue| {
         if limit.is_distance {
@@ -160,7 +160,7 @@ pub(super) fn usage(checker: &mut impl MotionSearch, x: &[f64]) -> Result<Vec<Us
     Ok(all)
 }
 
-/// Settings of a search for a motion.
+/// Returns the settings of a search for a motion.
 pub(super) fn settings(iterations: usize) -> SqpOptions {
     SqpOptions { iterations, tolerance: 1e-5, feasibility: FEASIBLE, ..SqpOptions::default() }
 }
@@ -177,7 +177,7 @@ impl<'w> Watched<'w> {
         Self { watch, steps: Mutex::new((0, f64::INFINITY)), ended: AtomicBool::new(false) }
     }
 
-    /// Returns whether the end was called for.
+    /// Returns whether a stop was requested.
     pub fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
@@ -188,7 +188,7 @@ impl<'w> Watched<'w> {
     }
 
     fn steps(&self, more: usize, value: f64) -> bool {
-        // A poisoned lock only holds numbers for display.
+        // A poisoned lock contains only numbers for display.
         let mut all = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         all.0 += more;
         all.1 = all.1.min(value);
@@ -197,7 +197,7 @@ impl<'w> Watched<'w> {
         go_on
     }
 
-    /// Returns what observes one of the searches.
+    /// Returns the observer of one of the searches.
     pub fn observer(&self) -> impl FnMut(SqpProgress) -> bool + '_ {
         let mut last = 0;
         move |p: SqpProgress| {

@@ -1,4 +1,4 @@
-//! Search space of a design: coordinates that move, their limits and basis functions.
+//! Search space of a design: moving coordinates, their limits and basis functions.
 
 use super::basis::Basis;
 use super::motion::{BasePullback, Target, base_state};
@@ -8,7 +8,7 @@ use crate::dynamics::InverseDynamics;
 use crate::mechanism::Mechanism;
 use crate::{Error, Result};
 
-/// A coordinate that a trajectory moves, with its limits; infinite where there is none.
+/// Coordinate that a trajectory moves, with its limits; missing limits are infinite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coordinate {
     /// Name.
@@ -35,12 +35,12 @@ impl Coordinate {
         }
     }
 
-    /// Returns whether the limits leave it any motion.
+    /// Returns whether the limits permit any motion.
     pub fn is_free(&self) -> bool {
         self.upper - self.lower > 1e-9 && self.velocity > 1e-9 && self.acceleration > 1e-9
     }
 
-    /// The middle of its range; zero, or as near to it as allowed, where the range has no end.
+    /// Returns the middle of the range. For an unbounded range this is zero, or the closest feasible value.
     pub fn middle(&self) -> f64 {
         if self.lower.is_finite() && self.upper.is_finite() {
             0.5 * (self.lower + self.upper)
@@ -49,7 +49,7 @@ impl Coordinate {
         }
     }
 
-    /// Returns limit and unit of the position (0), velocity (1) or acceleration (2), upwards (1) or downwards (−1).
+    /// Returns limit and unit of the position (0), velocity (1) or acceleration (2), above (1) or below (−1).
     pub(super) fn bound(&self, order: usize, sign: f64) -> (f64, f64) {
         match order {
             0 if sign > 0.0 => (self.upper, self.reach()),
@@ -59,32 +59,32 @@ impl Coordinate {
         }
     }
 
-    /// Returns half the range: half a turn where the range has no end.
+    /// Returns half of the range: half a turn for an unbounded range.
     pub(super) fn reach(&self) -> f64 {
         let half = (self.upper - self.middle()).min(self.middle() - self.lower).min(std::f64::consts::PI);
-        // A range open on one side, with the middle at its end.
+        // A range with one finite end, where the middle is at that end.
         if half > 0.0 { half } else { 0.5 * (self.upper - self.lower).min(std::f64::consts::PI) }
     }
 }
 
-/// Trajectories that start and end at rest, as points `x` of order one.
+/// Trajectories that start and end at rest, parametrized by points `x` of order one.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub coordinates: Vec<Coordinate>,
     pub targets: Vec<Target>,
     basis: Basis,
     duration: f64,
-    /// Coefficients of the functions that rest at both ends.
+    /// Coefficients of the functions that are at rest at both ends.
     rest: Vec<Vec<f64>>,
     /// Position of each coordinate at `x = 0`.
     pub middle: Vec<f64>,
     /// Unit of the variables, for each coordinate and function.
     units: Vec<f64>,
-    /// Whether positions at the start are given, and no variables.
+    /// Whether the start positions are given and not variables.
     pub fixed_start: bool,
 }
 
-/// The plan's functions and their derivatives at the samples of a rate.
+/// Functions of the plan and their derivatives at the samples of a rate.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub count: usize,
@@ -93,7 +93,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The start alone.
+    /// Creates a table of the start only.
     pub fn posture(plan: &Plan) -> Result<Self> {
         let mut table = plan.table(1.0 / plan.duration)?;
         table.count = 1;
@@ -101,7 +101,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Value and derivatives of function `k` at sample `i`.
+    /// Returns value and derivatives of function `k` at sample `i`.
     #[inline]
     pub fn at(&self, i: usize, k: usize) -> &[f64; 3] {
         &self.values[i * self.functions + k]
@@ -139,7 +139,7 @@ impl Plan {
                 "this kind of trajectory rests for its whole duration: give it more harmonics, points or intervals".into(),
             ));
         }
-        // Dense enough to see the size of every function.
+        // Dense enough to resolve the magnitude of every function.
         let table = out.table(200.0 / duration)?;
         for c in &out.coordinates {
             for k in 0..out.functions() {
@@ -158,28 +158,28 @@ impl Plan {
         Ok(out)
     }
 
-    /// Length (s).
+    /// Returns the duration (s).
     pub fn duration(&self) -> f64 {
         self.duration
     }
 
-    /// A smaller motion about the same start.
+    /// Returns a smaller motion about the same start.
     pub fn shrunk(&self, x: &[f64], size: f64) -> Vec<f64> {
         let m = self.functions();
         x.iter().enumerate().map(|(i, x)| if i % m == 0 { *x } else { size * x }).collect()
     }
 
-    /// Number of functions of each coordinate.
+    /// Returns the number of functions of each coordinate.
     pub fn functions(&self) -> usize {
         self.rest.len()
     }
 
-    /// Number of variables.
+    /// Returns the number of variables.
     pub fn dimension(&self) -> usize {
         self.coordinates.len() * self.functions()
     }
 
-    /// The functions at the samples of a rate.
+    /// Evaluates the functions at the samples of a rate.
     pub fn table(&self, rate: f64) -> Result<Table> {
         let count = self.trajectory(&vec![0.0; self.dimension().max(self.units.len())])?.samples(rate)?;
         let (functions, size) = (self.functions(), self.basis.len());
@@ -197,7 +197,7 @@ impl Plan {
         Ok(Table { count, functions, values })
     }
 
-    /// The trajectory of a point.
+    /// Returns the trajectory of a point.
     pub fn trajectory(&self, x: &[f64]) -> Result<Trajectory> {
         let m = self.functions();
         let coefficients: Vec<Vec<f64>> = (0..self.coordinates.len())
@@ -226,13 +226,13 @@ impl Plan {
         if k == 0 { self.middle[j] + own } else { own }
     }
 
-    /// The point of a motion through the given postures: of a plan of movements from rest to rest.
+    /// Returns the point of a motion through the given postures, for a plan of movements from rest to rest.
     pub fn through(&self, postures: &[Vec<f64>]) -> Vec<f64> {
         let m = self.functions();
         let mut x = vec![0.0; self.dimension()];
         for (k, posture) in postures.iter().enumerate().take(m) {
             for (j, position) in posture.iter().enumerate() {
-                // The first function shifts all waypoints, each other one its own.
+                // The first function shifts all waypoints, each other function only its own.
                 let from = if k == 0 { self.middle[j] } else { postures[0][j] };
                 let unit = self.unit(j, k);
                 x[j * m + k] = if unit > 0.0 { (position - from) / unit } else { 0.0 };
@@ -241,8 +241,8 @@ impl Plan {
         x
     }
 
-    /// Positions, velocities and accelerations of the coordinates at all samples: `[q, v, a]` of coordinate `j` at sample
-    /// `i` in place `i · coordinates + j`.
+    /// Computes positions, velocities and accelerations of the coordinates at all samples: `[q, v, a]` of coordinate `j` at sample
+    /// `i` is element `i · coordinates + j`.
     pub fn follow(&self, table: &Table, x: &[f64], out: &mut Vec<[f64; 3]>) {
         let (n, m) = (self.coordinates.len(), self.functions());
         out.clear();
@@ -262,7 +262,7 @@ impl Plan {
         }
     }
 
-    /// The mechanism's states from those of the coordinates.
+    /// Computes the states of the mechanism from those of the coordinates.
     pub fn states(&self, mechanism: &Mechanism, followed: &[[f64; 3]], states: &mut States) {
         let (n, nq, nv) = (self.coordinates.len(), mechanism.nq(), mechanism.nv());
         let rest = mechanism.assembly();
@@ -290,8 +290,8 @@ impl Plan {
         }
     }
 
-    /// Turns a gradient with respect to one sample's `q` (along velocity coordinates), `v` and `a` into that with respect
-    /// to its coordinates' positions, velocities and accelerations.
+    /// Converts a gradient with respect to `q` (along velocity coordinates), `v` and `a` of one sample to one with respect to the
+    /// positions, velocities and accelerations of its coordinates.
     pub fn pull_sample(&self, row: &[[f64; 3]], [gq, gv, ga]: [&[f64]; 3], out: &mut [[f64; 3]]) {
         let mut base: Option<BasePullback> = None;
         for (j, target) in self.targets.iter().enumerate() {
@@ -312,7 +312,7 @@ impl Plan {
         }
     }
 
-    /// Adds the gradient with respect to the variables from that with respect to sample `i`'s coordinates.
+    /// Adds to the gradient with respect to the variables, given the gradient with respect to the coordinates of sample `i`.
     pub fn pull_point(&self, table: &Table, i: usize, coordinates: &[[f64; 3]], gradient: &mut [f64]) {
         let m = self.functions();
         for (j, g) in coordinates.iter().enumerate() {
@@ -323,7 +323,7 @@ impl Plan {
         }
     }
 
-    /// States of zeros for a table.
+    /// Creates zero states for a table.
     pub fn empty_states(dynamics: &InverseDynamics, table: &Table) -> States {
         States::new(dynamics, table.count)
     }

@@ -1,43 +1,43 @@
 //! Selection of the informative intervals of a long motion.
 //!
-//! Algorithm 1 of paper 002 goes through the intervals once and keeps one that adds a significant singular value, lowers the
-//! condition number, or comes within `u_max` that change neither. As printed it never refreshes what it compares with, so that
-//! nearly every interval counts as an improvement; with the refresh it still keeps most, because most lower the condition
-//! number a little. See [`Reading`] for the one that keeps about as many as were published. None looks at what the noise
-//! makes of the estimate: [`select`] takes the intervals whose information has the greatest determinant, and exchanges until
-//! none improves it.
+//! Algorithm 1 of paper 002 processes the intervals once and keeps an interval if it adds a significant singular value, reduces
+//! the condition number, or is one of at most `u_max` in a row that change neither. As printed, it never updates the reference of
+//! the comparison, so that almost every interval counts as an improvement. With the update it still keeps most intervals, because
+//! most of them reduce the condition number a little. See [`Reading`] for the interpretation that keeps about as many as
+//! published. None of them considers the effect of the noise on the estimate. [`select`] instead maximizes the determinant of the
+//! information of the selected intervals, with exchanges until there is no improvement.
 
 use nalgebra::DMatrix;
 
 use crate::linalg::{Triangle, singular_values};
 use crate::{Error, Result};
 
-/// Passes of exchanges at most; two or three are usual.
+/// Largest number of exchange passes; two or three are usual.
 const MOST_PASSES: usize = 20;
 
-/// Part of the mean information that makes that of the first few intervals regular.
+/// Regularization of the information of the first few intervals, relative to the mean information.
 const REGULAR: f64 = 1e-9;
 
 /// Interpretation of algorithm 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reading {
-    /// As printed: compares with the first intervals throughout.
+    /// Algorithm as printed: compares with the first intervals throughout.
     Printed,
-    /// Compares with the intervals kept so far.
+    /// Algorithm with update: compares with the intervals kept so far.
     #[default]
     Refreshed,
-    /// As the text beside it says of the significant singular values, refreshed: as many are enough "continuously for not
-    /// more than `u_max` times", so a run of intervals that add none goes on where they are pruned. The condition number
-    /// decides nothing.
+    /// Algorithm according to the accompanying text about significant singular values, with update: an unchanged number is
+    /// accepted "continuously for not more than `u_max` times", so a run of intervals that add none continues while they are
+    /// pruned. The condition number is not used.
     Counted,
 }
 
-/// Algorithm 1's choices.
+/// Options of algorithm 1.
 #[derive(Debug, Clone, Copy)]
 pub struct PruneOptions {
-    /// Largest number of intervals in a row that change nothing (`u_max`).
+    /// Largest number of successive intervals that change nothing (`u_max`).
     pub unchanged: usize,
-    /// Singular values above this part of the largest are significant (`δ`).
+    /// Threshold of significant singular values, relative to the largest (`δ`).
     pub significant: f64,
     /// Interpretation of the algorithm.
     pub reading: Reading,
@@ -49,7 +49,8 @@ impl Default for PruneOptions {
     }
 }
 
-/// Algorithm 1: the intervals kept, given the triangular factor of each one's regressor and its number of rows.
+/// Applies algorithm 1: returns the kept intervals, given the triangular factor of the regressor of each interval and its number
+/// of rows.
 pub fn prune(intervals: &[Triangle], rows: usize, options: &PruneOptions) -> Result<Vec<usize>> {
     let Some(first) = intervals.first() else { return Ok(Vec::new()) };
     let columns = first.width();
@@ -83,7 +84,7 @@ pub fn prune(intervals: &[Triangle], rows: usize, options: &PruneOptions) -> Res
     Ok(out)
 }
 
-/// Number of significant singular values, and condition number.
+/// Returns the number of significant singular values, and the condition number.
 fn judge(factor: &Triangle, significant: f64) -> Result<(usize, f64)> {
     let values = singular_values(&factor.matrix())?;
     let largest = values.first().copied().unwrap_or(0.0);
@@ -91,8 +92,8 @@ fn judge(factor: &Triangle, significant: f64) -> Result<(usize, f64)> {
     Ok((count, largest / values.last().copied().unwrap_or(0.0)))
 }
 
-/// The `count` intervals whose information together has the greatest determinant, as far as single exchanges find it: greedy
-/// from the empty set, then exchanges. Ascending. The factors are those of `C^{-½} K`.
+/// Selects the `count` intervals whose information together has the largest determinant, as far as single exchanges find it:
+/// greedy from the empty set, then exchanges. The result is in ascending order. The factors are those of `C^{-½} K`.
 pub fn select(intervals: &[Triangle], count: usize) -> Result<Vec<usize>> {
     if count > intervals.len() {
         return Err(Error::InvalidOption(format!("{count} intervals of {} cannot be kept", intervals.len())));
@@ -107,7 +108,7 @@ pub fn select(intervals: &[Triangle], count: usize) -> Result<Vec<usize>> {
         })
         .collect();
     let total = grams.iter().fold(DMatrix::zeros(n, n), |sum, g| sum + g);
-    // In units of the information of all intervals on each parameter.
+    // In units of the total information of all intervals about each parameter.
     let scale: Vec<f64> =
         (0..n).map(|i| if total[(i, i)] > 0.0 { total[(i, i)].sqrt().recip() } else { 0.0 }).collect();
     let scaled = |g: &DMatrix<f64>| DMatrix::from_fn(n, n, |i, j| g[(i, j)] * scale[i] * scale[j]);
@@ -130,7 +131,7 @@ pub fn select(intervals: &[Triangle], count: usize) -> Result<Vec<usize>> {
             }
             let without = &sum - &grams[out];
             let Some((i, there)) = best(&grams, &kept, |g| log_det(&(&without + g))) else { continue };
-            // Rounding of a sum of logarithms is no improvement.
+            // Rounding errors of a sum of logarithms are not an improvement.
             if there > value + 1e-9 {
                 (kept[out], kept[i]) = (false, true);
                 sum = without + &grams[i];
@@ -145,7 +146,8 @@ pub fn select(intervals: &[Triangle], count: usize) -> Result<Vec<usize>> {
     Ok((0..kept.len()).filter(|&i| kept[i]).collect())
 }
 
-/// The interval not kept for which `of` is greatest; the first of equals, whatever thread was faster.
+/// Returns the unselected interval with the largest value of `of`; the first of equal ones, independent of the order of the
+/// threads.
 fn best(
     grams: &[DMatrix<f64>],
     kept: &[bool],

@@ -7,7 +7,7 @@ use crate::dynamics::InverseDynamics;
 use crate::linalg::{Number, SplitMix};
 use crate::mechanism::Mechanism;
 
-/// Draws random states, within the coordinates' limits where these are given.
+/// Draws random states, within the limits of the coordinates if these are given.
 pub(super) fn random_states(
     mechanism: &Mechanism,
     count: usize,

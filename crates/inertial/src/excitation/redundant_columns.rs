@@ -1,4 +1,4 @@
-//! Construction of columns without redundant rotor inertias: those that act exactly like other unknowns.
+//! Construction of columns without redundant rotor inertias, that is those that act exactly like other unknowns.
 
 use nalgebra::DMatrix;
 
@@ -12,8 +12,8 @@ use crate::mechanism::{DEFAULT_SNAP, Mechanism};
 use crate::{Error, Result};
 
 impl Columns {
-    /// Creates the columns of the base parameters of `regrouping` and the given terms; `noise` is the standard deviation of each
-    /// velocity coordinate's measured force, infinite where none is measured.
+    /// Creates the columns of the base parameters of `regrouping` and the given terms; `noise` is the standard deviation of the
+    /// measured force of each velocity coordinate, infinite if it is not measured.
     pub fn new(
         mechanism: &Mechanism,
         dynamics: &InverseDynamics,
@@ -33,8 +33,8 @@ impl Columns {
         Ok(out)
     }
 
-    /// Creates the columns of a mechanism with loops; terms and noise are those of its independent coordinates. `random` computes the
-    /// information of random motion.
+    /// Creates the columns of a mechanism with loops; terms and noise are those of its independent coordinates. `random` computes
+    /// the information of random motion.
     pub(super) fn closed(
         closed: &ClosedMechanism<'_>,
         regrouping: &Regrouping,
@@ -71,16 +71,16 @@ impl Columns {
         Ok(Self { terms, ..Self::named(mechanism, regrouping)? })
     }
 
-    /// Leaves out rotor inertias that act like other unknowns (as that of a joint on the ground, which is part of its link's
-    /// inertia about the axis): random motion decides, within the tolerance that geometry counts as special in, as
-    /// identification does.
+    /// Removes rotor inertias that act like other unknowns (such as that of a joint on the ground, which is part of the inertia of
+    /// its link about the axis). As in identification, linear dependence is tested on random motion, within the tolerance for
+    /// special geometry.
     fn absorb(&mut self, information: impl FnOnce(&Self) -> Result<DMatrix<f64>>) -> Result<()> {
         let rotor = |(_, term): &(usize, JointColumn)| *term == JointColumn::RotorInertia;
         if !self.terms.iter().any(rotor) {
             return Ok(());
         }
         let all = unit_diagonal(&information(self)?);
-        // The squared part of the last of unit columns that the others do not explain.
+        // Squared part of the last of the unit columns that is independent of the others.
         let own = |columns: &[usize]| -> Option<f64> {
             let factor = all.select_columns(columns).select_rows(columns).cholesky()?;
             factor.l_dirty().diagonal().iter().next_back().map(|x| x * x)
@@ -88,7 +88,7 @@ impl Columns {
         let fixed = |i: &usize| *i < self.base || !rotor(&self.terms[*i - self.base]);
         let mut columns: Vec<usize> = (0..self.len()).filter(fixed).collect();
         if own(&columns).is_none() {
-            // Other unknowns depend on each other already: the certificate reports it.
+            // Other unknowns are already dependent on each other: the certificate reports it.
             return Ok(());
         }
         let mut keep = vec![true; self.terms.len()];

@@ -15,13 +15,13 @@ use crate::dynamics::{Four, InverseDynamics, RegressorGradient, Scratch, Workspa
 use crate::mechanism::Mechanism;
 use crate::optimize::sqp::{ConstraintRows, Problem};
 
-/// Constraints below this cannot bind after one step, or the next step sees them.
+/// Constraint value below which a constraint cannot become active within one step; otherwise the next step includes it.
 pub(super) const NEAR: f64 = -0.5;
 
-/// Sharpness of the smooth maximum over several models: differences of a tenth (10 % of a standard error) decide.
+/// Sharpness of the smooth maximum over several models: differences of a tenth (10 % of a standard error) are resolved.
 const SHARPNESS: f64 = 30.0;
 
-/// A robot as it may be, with what is to be known of it.
+/// Possible variant of a robot, with the unknowns to identify.
 #[derive(Debug, Clone)]
 pub(super) struct Model<'m> {
     pub mechanism: &'m Mechanism,
@@ -30,7 +30,7 @@ pub(super) struct Model<'m> {
     pub scales: Vec<f64>,
     /// Prior information.
     pub prior: Option<DMatrix<f64>>,
-    /// Highest force of each velocity coordinate.
+    /// Largest force of each velocity coordinate.
     pub effort: Vec<f64>,
     pub damping: Vec<f64>,
     pub friction: Vec<f64>,
@@ -47,7 +47,7 @@ pub enum Robust {
 }
 
 impl Robust {
-    /// The objective of several criteria, and the weight of each in its derivative.
+    /// Returns the objective of several criteria, and the weight of each in its derivative.
     pub(super) fn combine(self, values: &[f64]) -> (f64, Vec<f64>) {
         let count = values.len() as f64;
         match self {
@@ -65,15 +65,15 @@ impl Robust {
 /// Limited quantity of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Limit {
-    /// Position (0), velocity (1) or acceleration (2) of a coordinate against its highest (1) or lowest (−1).
+    /// Position (0), velocity (1) or acceleration (2) of a coordinate, limited above (1) or below (−1).
     Bound { j: usize, order: usize, sign: f64 },
     /// Force of a velocity coordinate in one of the models.
     Force { model: usize, v: usize, sign: f64 },
-    /// Distance in the room.
+    /// Distance constraint.
     Room(usize),
 }
 
-/// Everything constant during a search.
+/// Constant data of a search.
 #[derive(Debug)]
 pub(super) struct Task<'m> {
     pub models: Vec<Model<'m>>,
@@ -107,7 +107,7 @@ impl<'m> Task<'m> {
         Self { models, plan, room, criterion, robust, limits }
     }
 
-    /// A limit in words.
+    /// Returns the description of a limit.
     pub fn name(&self, limit: Limit) -> String {
         match limit {
             Limit::Bound { j, order, sign } => bound_name(&self.plan.coordinates[j], order, sign),
@@ -119,16 +119,16 @@ impl<'m> Task<'m> {
     }
 }
 
-/// The problem at the samples of one rate; the memory of one thread.
+/// Optimization problem at the samples of one rate, with the memory of one thread.
 pub(super) struct Search<'t> {
     task: &'t Task<'t>,
     table: &'t Table,
-    /// Part of each limit that is kept free between samples.
+    /// Margin of each limit for the motion between samples.
     tighten: f64,
     evaluators: Vec<Evaluator<'t>>,
     scratches: Vec<Scratch>,
     workspace: Workspace,
-    /// The point that the following belong to.
+    /// Point that the following fields belong to.
     x: Vec<f64>,
     followed: Vec<[f64; 3]>,
     states: States,
@@ -160,7 +160,7 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// States, forces and values of all limits at `x`.
+    /// Computes states, forces and values of all limits at `x`.
     fn move_to(&mut self, x: &[f64]) -> Result<()> {
         if self.x == x {
             return Ok(());
@@ -214,7 +214,7 @@ impl<'t> Search<'t> {
         Ok(())
     }
 
-    /// Each model's criterion, its derivative and its weight in the objective; and the objective.
+    /// Returns the criterion of each model with its derivative and its weight in the objective, and the objective.
     fn criteria(&mut self) -> Result<(f64, Vec<(Value, f64)>)> {
         let energy = (self.states.v.iter().map(|v| v * v).sum::<f64>(), self.states.v.len());
         let mut values = Vec::with_capacity(self.evaluators.len());
@@ -256,13 +256,13 @@ impl<'t> Search<'t> {
         Ok(objective)
     }
 
-    /// The information of each model at `x`, without priors.
+    /// Computes the information of each model at `x`, without priors.
     pub fn information(&mut self, x: &[f64]) -> Result<Vec<DMatrix<f64>>> {
         self.move_to(x)?;
         self.evaluators.iter_mut().map(|e| e.information(&self.states)).collect()
     }
 
-    /// The gradient of a limit at sample `i`, added to `out` with a factor.
+    /// Adds the gradient of a limit at sample `i` to `out`, times a factor.
     fn pull_limit(&mut self, limit: Limit, i: usize, factor: f64, out: &mut [f64]) -> Result<()> {
         let (task, n) = (self.task, self.task.plan.coordinates.len());
         self.row.fill([0.0; 3]);
@@ -296,7 +296,7 @@ impl<'t> Search<'t> {
         Ok(())
     }
 
-    /// Derivatives of one force at one sample with respect to `q`, `v` and `a`.
+    /// Computes the derivatives of one force at one sample with respect to `q`, `v` and `a`.
     fn force_gradient(&mut self, model: usize, v: usize, i: usize) -> Result<[Vec<f64>; 3]> {
         let m = &self.task.models[model];
         let (nq, nv) = (m.dynamics.nq(), m.dynamics.nv());
@@ -352,7 +352,7 @@ impl Problem for Search<'_> {
     }
 
     fn objective(&mut self, x: &[f64], gradient: Option<&mut [f64]>) -> f64 {
-        // What fails has no value; the search then takes a shorter step.
+        // A failed evaluation has an infinite value; the search then takes a shorter step.
         self.objective_at(x, gradient).unwrap_or(f64::INFINITY)
     }
 
@@ -374,7 +374,7 @@ impl Problem for Search<'_> {
             for i in 0..count {
                 let values = &self.values[f];
                 let value = values[i];
-                // Of a wave of values only the crest: between samples and crests nothing is higher.
+                // Only local maxima: all values between them are lower.
                 let crest = (i == 0 || values[i - 1] <= value) && (i + 1 == count || values[i + 1] < value);
                 if !(value > NEAR && crest) {
                     continue;
@@ -391,7 +391,7 @@ impl Problem for Search<'_> {
         let (f, i) = (key / self.table.count, key % self.table.count);
         // Linear limits have the same gradient everywhere.
         let linear = matches!(self.task.limits[f], Limit::Bound { .. });
-        // What fails here only makes the model of the curvature worse.
+        // A failure only degrades the model of the curvature.
         let _ = if linear { Ok(()) } else { self.move_to(x) }
             .and_then(|()| self.pull_limit(self.task.limits[f], i, factor, gradient));
     }

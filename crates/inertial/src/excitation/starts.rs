@@ -11,7 +11,7 @@ use super::scaling::unit_diagonal;
 use super::search::{Model, Search, Task};
 use crate::{Error, Result};
 
-/// Refuses limits within which no motion shows all unknowns, and names those it hides.
+/// Checks that some motion within the limits excites all unknowns; the error names the others.
 pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Result<()> {
     let columns = &model.columns;
     if columns.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn hidden(columns: &Columns, seen: &Seen, motion: &str) -> Error {
     ))
 }
 
-/// A sequence of movements, each chosen for what it adds, as a point of the plan.
+/// Builds a sequence of movements, each selected by its gain of information, as a point of the plan.
 pub(super) fn sequence(
     task: &Task<'_>,
     movement: &Task<'_>,

@@ -1,4 +1,4 @@
-//! States of a mechanism for many samples, owned.
+//! Owned states of a mechanism for many samples.
 
 use crate::Result;
 use crate::dynamics::{InverseDynamics, Samples};

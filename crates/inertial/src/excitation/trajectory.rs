@@ -1,4 +1,4 @@
-//! Trajectories: joint positions over time, linear in coefficients.
+//! Trajectories: joint positions as functions of time, linear in coefficients.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,15 +8,15 @@ use crate::{Error, Place, Result};
 
 const SCHEMA: &str = "inertial/trajectory/1";
 
-/// Longer motions are a mistake in the unit: a day.
+/// Longest duration (s): a day. Longer motions indicate a wrong unit.
 const MOST_SECONDS: f64 = 86_400.0;
 
-/// More coefficients, or samples, than this fill memory and help nobody.
+/// Largest number of coefficients or samples, to limit memory.
 const MOST_NUMBERS: usize = 100_000_000;
 
-/// Positions of joints over time: combinations of the functions of a [`Basis`], the coefficients being free.
+/// Positions of joints as functions of time: linear combinations of the functions of a [`Basis`].
 ///
-/// Derivatives with respect to coefficients are the basis functions themselves ([`Basis::visit`]).
+/// The derivatives with respect to the coefficients are the basis functions ([`Basis::visit`]).
 ///
 /// ```
 /// use inertial::excitation::{Profile, Trajectory};
@@ -38,7 +38,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// From the coefficients of each joint.
+    /// Creates a trajectory from the coefficients of each joint.
     pub fn new(joints: Vec<String>, duration: f64, basis: Basis, coefficients: &[Vec<f64>]) -> Result<Self> {
         let bad = |message: String| Err(Error::InvalidOption(format!("the trajectory: {message}")));
         if !(duration > 0.0 && duration <= MOST_SECONDS) {
@@ -71,7 +71,7 @@ impl Trajectory {
         Ok(Self { joints, duration, basis, coefficients: flat })
     }
 
-    /// Movements from rest to rest through the given positions of each joint at the knots (s).
+    /// Creates movements from rest to rest through the given positions of each joint at the knots (s).
     pub fn point_to_point(
         joints: Vec<String>,
         knots: Vec<f64>,
@@ -82,7 +82,7 @@ impl Trajectory {
         Self::new(joints, duration, Basis::PointToPoint { knots, profile }, positions)
     }
 
-    /// Cycloidal intervals of `interval` seconds from a start and a range of each joint (paper 002, eqs 28–31):
+    /// Creates cycloidal intervals of `interval` seconds from a start and a range of each joint (paper 002, eqs 28–31).
     /// `directions` has one entry per interval with a sign for each joint.
     pub fn from_seeds(
         joints: Vec<String>,
@@ -130,9 +130,9 @@ impl Trajectory {
         }
     }
 
-    /// Writes a trajectory file in JSON that [`Trajectory::read`] reads to the last bit.
+    /// Writes a trajectory file in JSON that [`Trajectory::read`] reads without loss of precision.
     pub fn to_json(&self) -> String {
-        // Strings, finite numbers and lists of them: writing these cannot fail.
+        // Serialization of strings, finite numbers and lists of them cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
@@ -141,30 +141,30 @@ impl Trajectory {
         toml::to_string(self).unwrap_or_default()
     }
 
-    /// Names of the joints.
+    /// Returns the names of the joints.
     pub fn joints(&self) -> &[String] {
         &self.joints
     }
 
-    /// Duration in seconds.
+    /// Returns the duration in seconds.
     pub fn duration(&self) -> f64 {
         self.duration
     }
 
-    /// The functions of time.
+    /// Returns the basis functions.
     pub fn basis(&self) -> &Basis {
         &self.basis
     }
 
-    /// The coefficients of one joint.
+    /// Returns the coefficients of one joint.
     pub fn coefficients(&self, joint: usize) -> impl ExactSizeIterator<Item = f64> + '_ {
         self.coefficients.iter().skip(joint).step_by(self.joints.len().max(1)).copied()
     }
 
-    /// Positions, velocities and accelerations at the time `t`; before the start and after the end those of the ends.
+    /// Computes positions, velocities and accelerations at the time `t`; before the start and after the end, those of the ends.
     ///
     /// # Panics
-    /// Where a slice is shorter than the number of joints.
+    /// Panics if a slice is shorter than the number of joints.
     pub fn evaluate(&self, t: f64, q: &mut [f64], v: &mut [f64], a: &mut [f64]) {
         let n = self.joints.len();
         let (q, v, a) = (&mut q[..n], &mut v[..n], &mut a[..n]);
@@ -180,7 +180,7 @@ impl Trajectory {
         });
     }
 
-    /// Number of samples at a rate (Hz): from the start to the last that is not after the end.
+    /// Returns the number of samples at a rate (Hz), from the start to the last sample that is not after the end.
     pub fn samples(&self, rate: f64) -> Result<usize> {
         let count = self.duration * rate;
         let numbers = count * self.joints.len().max(1) as f64;
@@ -190,7 +190,7 @@ impl Trajectory {
                 self.duration
             )));
         }
-        // A last sample that rounding puts a little after the end still counts.
+        // A last sample that is after the end only due to rounding is included.
         Ok((count + 1e-6).floor() as usize + 1)
     }
 }
@@ -204,7 +204,7 @@ struct Stored {
     schema: String,
     /// Joints that move.
     joints: Vec<String>,
-    /// Length (s).
+    /// Duration (s).
     duration: f64,
     /// Coefficients of each joint, one for each function of the basis.
     coefficients: Vec<Vec<f64>>,

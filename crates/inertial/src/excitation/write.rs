@@ -1,4 +1,4 @@
-//! Trajectories as files for controllers.
+//! Export of trajectories to files for controllers.
 
 use std::fmt::Write as _;
 
@@ -42,7 +42,7 @@ impl Trajectory {
         let mut out =
             String::from("header:\n  stamp:\n    sec: 0\n    nanosec: 0\n  frame_id: ''\njoint_names:\n");
         for joint in self.joints() {
-            // Single quotes: nothing inside is special but the quote itself.
+            // In single quotes, only the quote itself is special.
             let _ = writeln!(out, "- '{}'", joint.replace('\'', "''"));
         }
         out += "points:\n";
@@ -59,7 +59,7 @@ impl Trajectory {
     }
 }
 
-/// A CSV field, quoted where it must be.
+/// Formats a CSV field, quoted if necessary.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

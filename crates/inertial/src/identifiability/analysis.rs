@@ -1,4 +1,4 @@
-//! The whole answer: what can be known of a mechanism, in which combinations, and why that is certain.
+//! Complete analysis of a mechanism: identifiable parameters, their combinations, and the certificate of the rank.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,66 +21,68 @@ use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, LoopJoint
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Result};
 
-/// The mechanism in numbers.
+/// Summary of the analysed mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelSummary {
-    /// Its name.
+    /// Name of the mechanism.
     pub name: String,
-    /// Number of links that move.
+    /// Number of moving links.
     pub bodies: usize,
     /// Degrees of freedom.
     pub dof: usize,
-    /// `fixed` or `floating`.
+    /// Type of the base: `fixed` or `floating`.
     pub base: &'static str,
     /// Gravity (m/s²).
     pub gravity: [f64; 3],
     /// Number of loops.
     pub loops: usize,
-    /// Number of rotors with parameters of their own.
+    /// Number of rotors with their own parameters.
     pub rotors: usize,
 }
 
-/// What can be known of one body.
+/// Identifiability of the parameters of one body.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BodyReport {
-    /// Its name.
+    /// Name of the body.
     pub name: String,
-    /// The body before its joint.
+    /// Name of the parent body.
     pub parent: String,
-    /// Its joint (of a rotor: the joint that it drives).
+    /// Name of the joint that moves the body (for a rotor: the joint that it drives).
     pub joint: String,
-    /// The joint's type, or `rotor`.
+    /// Type of the joint, or `rotor`.
     pub joint_type: &'static str,
-    /// Dimension of the velocities it can attain, gravity included (`V`).
+    /// Dimension of the span of attainable velocities, gravity included (`V`).
     pub velocity_span: usize,
-    /// Dimension of what can be known of its parameters alone or in combination (`K`).
+    /// Dimension of the parameter space that is identifiable alone or in combination (`K`).
     pub identifiable_span: usize,
-    /// Number of transfers across its joint that change no measurement (`T`); those with rotors count at the joint's link.
+    /// Number of parameter transfers across the joint that change no measurement (`T`). Transfers that involve rotors
+    /// are counted at the link of the joint.
     pub transfer_freedoms: usize,
-    /// Each parameter's status.
+    /// Status of each parameter.
     #[serde(serialize_with = "as_map")]
     pub parameters: Vec<(&'static str, Status)>,
-    /// Those of its parameters that are base parameters.
+    /// Parameters of this body that are base parameters.
     pub base_parameters: Vec<&'static str>,
 }
 
-/// A base parameter and the combination that it stands for.
+/// Base parameter with its combination of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BaseParameter {
-    /// `BODY.NAME`.
+    /// Name of the form `BODY.NAME`.
     pub name: String,
-    /// Coefficients; one on its own name. Left out where all combinations together are too many to list.
+    /// Coefficients of the combination; the coefficient of the base parameter itself is one. Omitted if there are too
+    /// many coefficients to list.
     #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
     pub combination: Vec<(String, f64)>,
 }
 
-/// A combination of changes of parameters that changes no measurement.
+/// Combination of parameter changes that changes no measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NullCombination {
-    /// The change of each parameter.
+    /// Change of each parameter.
     #[serde(serialize_with = "as_map")]
     pub combination: Vec<(String, f64)>,
-    /// Why it changes no measurement.
+    /// Reason why no measurement changes.
     pub reason: String,
 }
 
@@ -90,54 +92,55 @@ impl NullCombination {
     }
 }
 
-/// The result of [`analyze`]; serialises to the object of `analyze --json`.
+/// Result of [`analyze`]; serialises to the object of `analyze --json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Analysis {
-    /// The object's schema.
+    /// Schema of the JSON object.
     pub schema: &'static str,
-    /// The mechanism.
+    /// Summary of the mechanism.
     pub model: ModelSummary,
-    /// What is measured.
+    /// Measured quantities.
     pub measured: &'static str,
-    /// Momentum of the robot with its wheels: `zero`, `angular` or `any`; absent where momentum is not measured.
+    /// Total momentum of the robot including its wheels: `zero`, `angular` or `any`; absent if momentum is not
+    /// measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_momentum: Option<&'static str>,
-    /// Which motions count: `any`, `static` or `kinetic`.
+    /// Admissible motions: `any`, `static` or `kinetic`.
     pub motions: &'static str,
-    /// How the rank was found.
+    /// Method used to find the rank.
     pub method: &'static str,
     /// Number of parameters.
     pub parameters: usize,
     /// Number of base parameters.
     pub rank: usize,
-    /// The rank where every number is taken literally.
+    /// Rank if every number of the geometry is taken literally.
     pub rank_literal: usize,
-    /// Dimension of what cannot be known.
+    /// Dimension of the null space (unidentifiable parameter changes).
     pub nullity: usize,
-    /// Body by body.
+    /// Report for each body.
     pub bodies: Vec<BodyReport>,
-    /// The base parameters, in the order of the parameters.
+    /// Base parameters, in the order of the parameters.
     pub base_parameters: Vec<BaseParameter>,
     /// Null vectors with their reasons (mechanisms with loops).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub null_vectors: Vec<Reason>,
-    /// Number of these null vectors by principle.
+    /// Number of these null vectors for each principle.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub principles: BTreeMap<&'static str, usize>,
-    /// Changes of parameters that change no measurement, with their reasons; they span all such changes.
+    /// Parameter changes that change no measurement, with their reasons; they span the null space.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub null_space: Vec<NullCombination>,
-    /// Relations between joints that the numbers satisfy only to rounding and that were taken as meant.
+    /// Relations between joints that hold only up to rounding and were assumed to be intended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<AssumedRelation>,
-    /// Why the rank is certain.
+    /// Certificate of the rank.
     pub certificate: Certificate,
-    /// What people should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// The base parameters by column, for computation.
+    /// Base parameters by column, for computation.
     #[serde(skip)]
     pub regrouping: Regrouping,
-    /// The transfers that change no measurement, joint by joint (empty where the recursion did not decide).
+    /// Transfers across each joint that change no measurement (empty if the recursion was not used).
     #[serde(skip)]
     pub transfers: Vec<JointTransfers>,
 }
@@ -164,7 +167,7 @@ fn as_map<K: Serialize, V: Serialize, S: Serializer>(
     map.end()
 }
 
-/// Finds which inertial parameters of a mechanism can be known, and in which combinations.
+/// Determines which inertial parameters of a mechanism are identifiable, and in which combinations.
 ///
 /// ```
 /// use inertial::identifiability::{AnalyzeOptions, analyze};
@@ -225,7 +228,7 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
     Ok(report(&question, options, &geometry, &rank, mechanism.nv(), finding))
 }
 
-/// The same for a mechanism with loops.
+/// Analyses a mechanism with loops.
 fn analyze_closed(
     question: &Question<'_>,
     options: &AnalyzeOptions,
@@ -245,7 +248,7 @@ fn analyze_closed(
     }
     let numeric = options.method == Method::Numeric;
     let explained = matches!(options.method, Method::Auto | Method::Drng);
-    // The numeric method sees the mechanism as a whole, so that it can be compared with the others.
+    // The numeric method analyses the mechanism as a whole, so that it can be compared with the other methods.
     let parts = if numeric { None } else { Parts::new(question) };
     let answer = match &parts {
         Some(parts) => parts.answer(options, explained)?,
@@ -316,7 +319,7 @@ fn report(
             regrouping.base.partition_point(|&c| c < columns.start),
             regrouping.base.partition_point(|&c| c < columns.end),
         );
-        // The massless piece of a universal joint is no parent to speak of.
+        // The massless piece of a universal joint is not reported as a parent.
         let mut parent = body.parent;
         while let Some(p) = parent.filter(|&p| mechanism.bodies()[p].kind == BodyKind::Massless) {
             parent = mechanism.bodies()[p].parent;

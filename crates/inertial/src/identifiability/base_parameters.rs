@@ -1,45 +1,46 @@
-//! Base parameters: a choice of parameters that stand for all that can be known, and what each stands for.
+//! Base parameters: a minimal set of parameters, and the combination of parameters that each of them represents.
 
 use crate::linalg::{Double, Gf, Number, Shadow, Wide};
 use crate::{Error, Result};
 
-/// Combinations with more coefficients than this in all are not listed: null vectors say the same in few numbers.
+/// Maximum total number of coefficients for which combinations are listed. Beyond it the null vectors are a shorter
+/// description.
 const MOST_COEFFICIENTS: usize = 1_000_000;
 
-/// What can be known of one parameter.
+/// Identifiability of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Some combination contains it alone.
+    /// Parameter that is identifiable by itself.
     Identifiable,
-    /// It appears in combinations only.
+    /// Parameter that appears in combinations only.
     Combined,
-    /// It appears in none.
+    /// Parameter that appears in no combination.
     Unidentifiable,
 }
 
-/// The regrouping: base parameters, and the combination of parameters that each stands for.
+/// Regrouping of the parameters into base parameters.
 ///
-/// With columns `Y_b` of the base parameters only, `Y π = Y_b β` where `β = regroup(π)`.
+/// If `Y_b` are the columns of the base parameters, then `Y π = Y_b β` with `β = regroup(π)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regrouping {
     /// Number of parameters.
     pub parameters: usize,
     /// Columns of the base parameters, ascending.
     pub base: Vec<usize>,
-    /// For each base parameter the columns of its combination and their coefficients; its own column first, with one.
-    /// Empty where there are too many to list.
+    /// Combination of each base parameter: columns and coefficients. Its own column comes first, with coefficient one.
+    /// Empty if there are too many coefficients to list.
     pub combinations: Vec<Vec<(usize, f64)>>,
-    /// For each column what can be known of it.
+    /// Status of each column.
     pub status: Vec<Status>,
 }
 
-/// A number whose value can be written down.
+/// Number whose value can be printed.
 pub trait Written: Number {
-    /// Its value, without rounding where it is a short fraction or decimal.
+    /// Returns the value, without rounding if it is a short fraction or decimal.
     fn written(self) -> f64;
 
-    /// Its value to 31 digits, as far as it has them.
+    /// Returns the value rounded to 31 digits, or to the precision of the number if that is lower.
     fn rounded(self) -> Double;
 }
 
@@ -67,7 +68,8 @@ impl<const N: usize> Written for Wide<N> {
 impl<const P: u64, V: Number + Into<f64>> Written for Shadow<P, V> {
     fn written(self) -> f64 {
         let value: f64 = self.value.into();
-        // Shadows are good to many more digits than this; a fraction that agrees so far by accident is unlikely.
+        // Shadow values are accurate to many more digits than this; an accidental agreement with a fraction is
+        // unlikely.
         let close = |x: f64| (x - value).abs() <= 1e-9 * value.abs();
         if let Some((n, d)) = self.exact.fraction() {
             let x = n as f64 / d as f64;
@@ -75,7 +77,7 @@ impl<const P: u64, V: Number + Into<f64>> Written for Shadow<P, V> {
                 return x;
             }
         }
-        // Where rounding has cancelled a number altogether there are no digits to look at.
+        // A number that has cancelled completely has no significant digits.
         if value == 0.0 || !value.is_finite() {
             return value;
         }
@@ -96,21 +98,21 @@ impl<const P: u64, V: Number + Into<f64>> Written for Shadow<P, V> {
     }
 }
 
-/// The columns that depend on those before them, with the null vectors that say how: the null space in echelon form.
+/// Dependent columns with the null vectors that express them by earlier columns: the null space in echelon form.
 #[derive(Debug, Clone)]
 pub struct Dependence<T> {
     order: Vec<usize>,
     place: Vec<usize>,
-    /// By place in the order: the null vector whose last entry is there, and one.
+    /// Null vectors by position in the order; each has its last entry, with value one, at that position.
     vectors: Vec<Option<Vec<(usize, T)>>>,
     tolerance: f64,
 }
 
 impl<T: Written> Dependence<T> {
-    /// From a basis of the parameters that cannot be known, as sparse vectors of (column, value).
+    /// Creates the echelon form from a basis of the null space, given as sparse vectors of (column, value).
     ///
-    /// Columns are taken in the order of `order` (all of them, each once): a base parameter is a column that does not
-    /// depend on those before it. Entries up to `tolerance` (of vectors of order one) count as zero.
+    /// Columns are taken in the order of `order`, which contains each column once. A base parameter is a column that
+    /// does not depend on earlier columns. Entries up to `tolerance` (vectors are of order one) count as zero.
     pub fn new(
         order: Vec<usize>,
         null_vectors: impl IntoIterator<Item = Vec<(usize, T)>>,
@@ -135,13 +137,13 @@ impl<T: Written> Dependence<T> {
         Self { order, place, vectors, tolerance }
     }
 
-    /// Columns of the base parameters, ascending.
+    /// Returns the columns of the base parameters, ascending.
     pub fn base(&self) -> Vec<usize> {
         (0..self.order.len()).filter(|&c| self.vectors[self.place[c]].is_none()).collect()
     }
 
-    /// What each base parameter stands for; without combinations where they are too many. `silent` says whether a column is
-    /// zero in every row.
+    /// Returns the base parameters with their combinations; combinations are omitted if they are too many. `silent`
+    /// returns for each column whether it is zero in every row.
     pub fn regrouping(mut self, silent: impl FnOnce() -> Vec<bool>) -> Regrouping {
         if !self.reduce(MOST_COEFFICIENTS) {
             return self.unlisted(&silent());
@@ -163,8 +165,8 @@ impl<T: Written> Dependence<T> {
         Regrouping { parameters: width, base, combinations, status }
     }
 
-    /// Makes each dependent column a combination of base columns only, from the front; gives up where this takes more than `most`
-    /// coefficients.
+    /// Reduces the null vectors so that each dependent column is a combination of base columns only, starting from the
+    /// first. Returns `false` if this takes more than `most` coefficients.
     fn reduce(&mut self, most: usize) -> bool {
         let mut work = Work::new(self.order.len(), self.tolerance);
         let mut total = 0;
@@ -187,7 +189,8 @@ impl<T: Written> Dependence<T> {
         true
     }
 
-    /// The null vectors, one for each dependent column: a basis that depends on the null space and the order of columns only.
+    /// Returns one null vector for each dependent column. The basis depends on the null space and the column order
+    /// only.
     pub fn null_space(mut self) -> Vec<Vec<T>> {
         self.reduce(usize::MAX);
         let dense = |vector: &Vec<(usize, T)>| {
@@ -198,7 +201,8 @@ impl<T: Written> Dependence<T> {
         self.vectors.iter().flatten().map(dense).collect()
     }
 
-    /// Base parameters and statuses alone. A column that no null vector touches can be known.
+    /// Returns base parameters and statuses without combinations. A column with a zero entry in every null vector is
+    /// identifiable.
     fn unlisted(&self, silent: &[bool]) -> Regrouping {
         let base = self.base();
         let mut status = vec![Status::Identifiable; self.order.len()];
@@ -213,12 +217,12 @@ impl<T: Written> Dependence<T> {
 }
 
 impl Regrouping {
-    /// Number of base parameters.
+    /// Returns the number of base parameters.
     pub fn rank(&self) -> usize {
         self.base.len()
     }
 
-    /// Changes the units of the parameters: those of the combinations times `factors` are the new ones.
+    /// Changes the units of the parameters: new parameters are the old ones times `factors`.
     pub fn rescale(&mut self, factors: &[f64]) {
         for (combination, &own) in self.combinations.iter_mut().zip(&self.base) {
             for (column, x) in combination.iter_mut() {
@@ -227,8 +231,8 @@ impl Regrouping {
         }
     }
 
-    /// Changes of parameters that change no base parameter, by column: one for each other parameter, with one there. Empty
-    /// where the combinations are not listed.
+    /// Returns parameter changes that leave every base parameter unchanged, by column: one for each remaining
+    /// parameter, with value one there. Empty if the combinations are not listed.
     pub fn null_vectors(&self) -> Vec<Vec<(usize, f64)>> {
         if !self.is_listed() {
             return Vec::new();
@@ -250,12 +254,12 @@ impl Regrouping {
         out
     }
 
-    /// Whether the combinations are listed.
+    /// Returns whether the combinations are listed.
     pub fn is_listed(&self) -> bool {
         self.combinations.len() == self.base.len()
     }
 
-    /// Itself, or an error where its combinations are too many to list.
+    /// Returns the regrouping itself, or an error if its combinations are too many to list.
     pub fn listed(self) -> Result<Self> {
         self.check_listed().map(|()| self)
     }
@@ -270,14 +274,15 @@ impl Regrouping {
         )))
     }
 
-    /// The base parameters' values, given all parameters.
+    /// Computes the values of the base parameters from all parameters.
     pub fn regroup(&self, parameters: &[f64]) -> Result<Vec<f64>> {
         self.check_listed()?;
         check("parameter vector", parameters.len(), self.parameters)?;
         Ok(self.combinations.iter().map(|c| c.iter().map(|&(k, x)| x * parameters[k]).sum()).collect())
     }
 
-    /// Parameters that have these base parameters: those of `prior` (zero where empty), with the base columns adjusted.
+    /// Returns parameters with the given base parameter values: those of `prior` (zero if empty) with the base columns
+    /// adjusted.
     pub fn expand(&self, base: &[f64], prior: &[f64]) -> Result<Vec<f64>> {
         self.check_listed()?;
         check("base parameter vector", base.len(), self.base.len())?;
@@ -287,7 +292,7 @@ impl Regrouping {
             out.copy_from_slice(prior);
         }
         for ((&column, combination), &value) in self.base.iter().zip(&self.combinations).zip(base) {
-            // Only the own column of a combination is a base column.
+            // A combination contains no base column except its own.
             let rest: f64 = combination.iter().filter(|(c, _)| *c != column).map(|&(c, x)| x * out[c]).sum();
             out[column] = value - rest;
         }
@@ -299,7 +304,7 @@ fn check(what: &'static str, found: usize, expected: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
 }
 
-/// A dense accumulator that remembers which places it touched.
+/// Dense accumulator that records which entries were modified.
 struct Work<T> {
     dense: Vec<T>,
     touched: Vec<usize>,
@@ -331,7 +336,7 @@ impl<T: Number> Work<T> {
             }
             self.dense[p] += x * factor;
         }
-        // The place that this was meant to clear.
+        // This entry cancels by construction; set it to zero exactly.
         if let Some(&(p, _)) = other.last() {
             self.dense[p] = T::zero();
         }
@@ -346,7 +351,7 @@ impl<T: Number> Work<T> {
         Some((last, self.dense[last]))
     }
 
-    /// Empties it into a sorted sparse vector.
+    /// Moves the entries into a sorted sparse vector and clears the accumulator.
     fn take(&mut self, factor: T) -> Vec<(usize, T)> {
         self.touched.sort_unstable();
         self.touched.dedup();

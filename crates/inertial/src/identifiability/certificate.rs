@@ -1,4 +1,4 @@
-//! Two independent ways to the same rank: where they meet, it is certain.
+//! Certificates of the rank: the rank is certain if two independent methods give the same value.
 
 use super::base_parameters::{Dependence, Regrouping, Written};
 use super::experiment::Experiment;
@@ -9,99 +9,99 @@ use crate::Result;
 use crate::linalg::{Echelon, First, Gap, Number, Pivot, Shadow, Svd};
 use crate::mechanism::{ExactGeometry, Mechanism};
 
-/// Exact numbers with their values.
+/// Exact number (modulo a prime) paired with its floating-point value.
 pub type Real = Shadow<2_305_843_009_213_692_601>;
 
-/// Singular values of the sampled regressor (with columns of unit length) below this, relative to the largest, count as
-/// zero: rounding leaves 1e-15 and a little more.
+/// Singular values of the sampled regressor (with unit columns) below this, relative to the largest, count as zero.
+/// Rounding errors are slightly above 1e-15.
 const NUMERIC_TOLERANCE: f64 = 1e-12;
 
-/// What an answer rests on.
+/// Type of evidence for a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CertificateKind {
-    /// A proof without chance.
+    /// Deterministic proof.
     Proved,
-    /// Exact computation at random points: wrong with a stated probability.
+    /// Exact computation at random points, wrong with a stated probability.
     Randomised,
-    /// Numbers of limited precision, with a margin.
+    /// Computation with limited precision, with a margin.
     Numeric,
 }
 
-/// Bounds of the rank and what proves them.
+/// Bounds of the rank and the methods that prove them.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Certificate {
-    /// At least so many combinations can be known.
+    /// Lower bound of the number of identifiable combinations.
     pub rank_lower: usize,
-    /// At most so many.
+    /// Upper bound of the number of identifiable combinations.
     pub rank_upper: usize,
-    /// Whether the bounds meet, both are proved or randomised, and the combinations are those of the proved row space.
+    /// Whether the bounds agree, both are proved or randomised, and the combinations are those of the proved row space.
     pub exact: bool,
-    /// What the answer rests on.
+    /// Type of evidence.
     pub kind: CertificateKind,
-    /// Bound of the probability that the answer is wrong; absent for numeric answers.
+    /// Upper bound of the probability that the result is wrong; absent for numeric results.
     pub error_probability: Option<f64>,
-    /// Smallest pivot that was kept over the largest that was dropped, where numbers of limited precision decided.
+    /// Ratio of the smallest kept pivot to the largest dropped one, if the rank was decided with limited precision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// What proves the lower bound.
+    /// Method that proves the lower bound.
     pub lower_by: String,
-    /// What proves the upper bound.
+    /// Method that proves the upper bound.
     pub upper_by: String,
 }
 
-/// What one method found.
+/// Result of one method.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// The method's name.
+    /// Name of the method.
     pub method: &'static str,
-    /// The base parameters and what they stand for.
+    /// Base parameters with their combinations.
     pub regrouping: Regrouping,
     /// Bounds of the rank.
     pub certificate: Certificate,
-    /// Per body: dim `V`, dim `K` and the parameters that appear nowhere.
+    /// Spans of each body: dim `V`, dim `K` and the parameters that appear in no combination.
     pub spans: Vec<BodySpan>,
-    /// Per body the number of transfers (with a joint's rotors: counted at its first body).
+    /// Number of transfers of each body (transfers that involve the rotors of a joint are counted at its first body).
     pub freedoms: Vec<usize>,
-    /// Null vectors by column, each with its reason, where the method found them one by one.
+    /// Null vectors by column, each with its reason, if the method finds them individually.
     pub null_space: Vec<(String, Vec<(usize, f64)>)>,
-    /// Per joint of the recursion: its first body, the body that receives, and the transfers across it.
+    /// Transfers for each joint of the recursion: its first body, the receiving body and the transfers across it.
     pub transfers: Vec<JointTransfers>,
-    /// What people should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// The transfers across one joint that change no measurement.
+/// Transfers across one joint that change no measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JointTransfers {
-    /// The body that the joint moves.
+    /// Index of the body that the joint moves.
     pub body: usize,
-    /// The body that loses what the joint's bodies gain; `None` is the ground.
+    /// Index of the body that loses the parameters that the bodies of the joint gain; `None` is the ground.
     pub receiver: Option<usize>,
-    /// One basis vector each: bodies of the joint with the change of their ten parameters.
+    /// Basis vectors: bodies of the joint with the change of their ten parameters.
     pub basis: Vec<Vec<(usize, [f64; 10])>>,
 }
 
-/// The question, apart from the geometry.
+/// Problem to be analysed, except for the geometry.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
-    /// The mechanism.
+    /// Mechanism to be analysed.
     pub mechanism: &'a Mechanism,
-    /// The experiment.
+    /// Experiment to be analysed.
     pub experiment: &'a Experiment,
-    /// The order in which columns are preferred as base parameters.
+    /// Order in which columns are preferred as base parameters.
     pub order: Vec<usize>,
     /// Seed of random configurations.
     pub seed: u64,
 }
 
 impl Question<'_> {
-    /// The answer of singular values alone, with the margin that they leave.
+    /// Computes the result from singular values alone, with their margin.
     pub fn by_singular_values(&self, geometry: &ExactGeometry) -> Result<Finding> {
         let (matrix, norms) = self.numeric_rows(geometry);
         let svd = Svd::new(&matrix)?;
         let rank = svd.rank(NUMERIC_TOLERANCE);
-        // Back to columns and lengths in the file's units.
+        // Convert back to columns and lengths in the units of the file.
         let scale = unit(geometry);
         let basis = svd.null_space(rank.rank);
         let mut null = Echelon::new(matrix.ncols(), Pivot::Largest);
@@ -136,7 +136,8 @@ impl Question<'_> {
         Sampler::new(self.mechanism, &field, self.experiment, self.seed).velocity_dimensions()
     }
 
-    /// Spans, transfers and base parameters from a row space; entries up to `tolerance` of its reduced form count as zero.
+    /// Computes spans, transfers and base parameters from a row space; entries up to `tolerance` of its reduced form
+    /// count as zero.
     pub(super) fn finish<T: Written>(
         &self,
         method: &'static str,
@@ -182,7 +183,8 @@ impl Question<'_> {
         }
     }
 
-    /// The columns that depend on those before them; entries up to `tolerance` of the reduced form of a row space count as zero.
+    /// Returns the columns that depend on earlier columns; entries up to `tolerance` of the reduced form of a row space
+    /// count as zero.
     pub(super) fn dependence<T: Written>(&self, space: &mut Echelon<T>, tolerance: f64) -> Dependence<T> {
         let null = space.null_space();
         let depending = |tolerance: f64| {
@@ -191,15 +193,15 @@ impl Question<'_> {
             Dependence::new(self.order.clone(), null.iter().map(entries), tolerance)
         };
         let dependence = depending(tolerance);
-        // Where a null vector is lost among what counts as zero, its smallest entries count.
+        // If all entries of a null vector are below the tolerance, keep the small entries as well.
         if tolerance > T::TOLERANCE && dependence.base().len() != space.rank() {
             return depending(T::TOLERANCE);
         }
         dependence
     }
 
-    /// Rows of the regressor in floating point, with lengths in units of the robot's size and columns of unit length;
-    /// and the lengths that the columns had.
+    /// Returns rows of the regressor in floating point, with lengths in units of the size of the robot and columns
+    /// scaled to unit length, and the original lengths of the columns.
     fn numeric_rows(&self, geometry: &ExactGeometry) -> (nalgebra::DMatrix<f64>, Vec<f64>) {
         let scaled = geometry.to::<f64>().scaled(unit(geometry));
         let width = self.mechanism.parameter_count();
@@ -215,7 +217,7 @@ impl Question<'_> {
         let mut norms = Vec::with_capacity(width);
         for mut column in matrix.column_iter_mut() {
             let norm = column.norm();
-            // A column of rounding alone is no column.
+            // A column that contains only rounding errors counts as zero.
             let clear = norm > NUMERIC_TOLERANCE;
             column.scale_mut(if clear { norm.recip() } else { 0.0 });
             norms.push(if clear { norm } else { 1.0 });
@@ -223,12 +225,12 @@ impl Question<'_> {
         (matrix, norms)
     }
 
-    /// The rank by singular values of the regressor at random configurations, with its margin.
+    /// Computes the rank, with its margin, from singular values of the regressor at random configurations.
     pub fn numeric_rank(&self, geometry: &ExactGeometry) -> Result<crate::linalg::Rank> {
         Ok(Svd::new(&self.numeric_rows(geometry).0)?.rank(NUMERIC_TOLERANCE))
     }
 
-    /// Parameters in another unit of length: first moments grow with it, inertias with its square.
+    /// Converts parameters to another unit of length: first moments scale with the unit, inertias with its square.
     fn rescale(&self, parameters: &mut [f64], factor: f64) {
         for block in self.mechanism.parameter_blocks() {
             for (k, x) in parameters[block.offset..block.offset + block.len].iter_mut().enumerate() {
@@ -242,13 +244,14 @@ impl Question<'_> {
     }
 }
 
-/// Nullity by the recursion in floating point, on lengths in units of the robot's size, and how clearly it was decided.
+/// Computes the nullity by the recursion in floating point, with lengths in units of the size of the robot, and the gap
+/// of its rank decisions.
 pub fn numeric_recursion(geometry: &ExactGeometry, topology: &Topology, regime: Regime) -> (usize, Gap) {
     let found = Rpna::new(&geometry.to::<f64>().scaled(unit(geometry)), topology, regime);
     (found.nullity(topology), found.gap)
 }
 
-/// The power of two that brings lengths near one without rounding them.
+/// Returns the power of two that scales lengths to about one without rounding them.
 fn unit(geometry: &ExactGeometry) -> f64 {
     (-geometry.size().log2().round()).exp2()
 }

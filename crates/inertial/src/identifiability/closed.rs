@@ -1,8 +1,10 @@
-//! Mechanisms with loops: from numbers of many digits and random members of the mechanism's family to the certified answer.
+//! Certified analysis of mechanisms with loops, from multi-precision arithmetic and random members of the family of the
+//! mechanism.
 //!
-//! The lower bound of the rank, and the combinations, come from the mechanism itself at random closed configurations ([`Extended`]). The
-//! upper bound comes from random mechanisms over GF(p) with the same geometric relations (`family.rs`). Where both meet the answer is
-//! certain but for the probability that two random members are not generic.
+//! The lower bound of the rank, and the combinations, are computed for the mechanism itself at random closed
+//! configurations ([`Extended`]). The upper bound is the rank of random mechanisms over GF(p) with the same geometric
+//! relations (`family.rs`). If both bounds agree, the result is certain except for the probability that the two random
+//! members are not generic.
 
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::configurations::{Site, Views};
@@ -17,84 +19,90 @@ use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
 use crate::mechanism::{Assembled, AssumedRelation, Base, ExactAssembly, ExactGeometry};
 use crate::{Error, Result};
 
-/// Relations of numbers of many digits hold to this, in units of the mechanism's size: exact ones hold to 1e-60 and better. What rounding
-/// of doubles leaves enters squared where loops contradict each other, so it stays above 1e-40.
+/// Tolerance of relations in multi-precision arithmetic, in units of the size of the mechanism. Exact relations hold to
+/// 1e-60 or better. Rounding errors of doubles enter squared if loops contradict each other, so they stay above 1e-40.
 const RELATED: f64 = 1e-50;
 
-/// Coefficients up to this are zero unless the geometry is taken as written: the square of what rounding of doubles leaves of relations that
-/// are meant.
+/// Coefficients up to this are zero unless the geometry is taken as written. It is the square of the rounding error of
+/// doubles in intended relations.
 const ROUNDING_SQUARED: f64 = 1e-30;
 
-/// Relations are looked for to the rounding of a file, and where none are found to these multiples of it.
+/// Multiples of the rounding error of the file up to which relations are searched; the larger ones are used if no
+/// relation is found.
 const TOLERANCES: [f64; 3] = [1.0, 4.0, 16.0];
 
-/// Relations that hold only to multiples of the rounding must be restored by moves of less than this part of it.
+/// Maximum displacement, relative to the rounding error, by which relations that hold only to multiples of the rounding
+/// error may be restored.
 const LITTLE: f64 = 0.3;
 
-/// A mechanism that would have to move farther than so many tolerances was not meant.
+/// Maximum displacement of the mechanism, in tolerances, by which intended relations may be restored.
 const MOST_MOVED: f64 = 100.0;
 
-/// Relations of a file that closes as written are meant where moves of at most one unit of the last decimal place, and of at most this
-/// (relative to the mechanism's size), restore them; otherwise the file is ambiguous.
+/// Maximum displacement, relative to the size of the mechanism, that restores intended relations of a file whose loops
+/// close as written. The displacement must not exceed one unit of the last decimal place either; otherwise the file is
+/// ambiguous.
 const FINE: f64 = 1e-5;
 
-/// Pivots of less than so many roundings may be what rounding leaves.
+/// Pivots below this multiple of the rounding error may be rounding errors.
 const FAINT: f64 = 100.0;
 
-/// Seed of the configurations in which relations and null vectors are looked for: what is found there does not depend on the seed of
-/// the samples that verify it.
+/// Seed of the configurations in which relations and null vectors are searched. It is fixed, so that they do not depend
+/// on the seed of the samples that verify them.
 const VIEWS_SEED: u64 = 1;
 
-/// Null vectors with larger entries (in units of the mechanism's size, with one at their own parameter) rest on a pivot that is rounding.
+/// Largest entry of a valid null vector, in units of the size of the mechanism, with one at its own parameter. Larger
+/// entries result from a pivot that is a rounding error.
 const LARGEST_ENTRY: f64 = 1e6;
 
-/// Points that two bodies share are followed for so many orders in time: away from special configurations the first few tell.
+/// Number of orders in time for which points shared by two bodies are followed. Except in singular configurations the
+/// first few orders are sufficient.
 const ORDERS_OF_POINTS: usize = 6;
 
-/// A mechanism with loops, ready for analysis.
+/// Mechanism with loops, prepared for analysis.
 #[derive(Debug)]
 pub struct Loops<'m> {
-    /// The loops, closed numerically.
+    /// Mechanism with numerically closed loops.
     pub closed: ClosedMechanism<'m>,
-    /// The mechanism where the numeric closure stands.
+    /// Exact geometry in the configuration of the numeric closure.
     assembly: ExactAssembly,
-    /// The tolerance of the geometry; zero where the last digit of every number counts.
+    /// Tolerance of the geometry; zero if the last digit of every number is significant.
     snap: f64,
 }
 
-/// The answer for a mechanism with loops.
+/// Result for a mechanism with loops.
 #[derive(Debug)]
 pub struct LoopAnswer {
-    /// The answer itself.
+    /// Rank, base parameters and certificate.
     pub finding: Finding,
-    /// The null vectors with their reasons.
+    /// Null vectors with their reasons.
     pub explanation: Explanation,
-    /// How far numbers were moved (rad, or relative to the mechanism's size) to restore the relations that rounding had spoilt.
+    /// Distance by which the geometry was moved (rad, or relative to the size of the mechanism) to restore relations
+    /// lost by rounding.
     pub repaired: Option<f64>,
-    /// Relations that the numbers satisfy only approximately and that were restored.
+    /// Relations that hold only approximately and were restored.
     pub assumed: Vec<AssumedRelation>,
 }
 
-/// A mechanism sampled at closed configurations, with the relations that hold there.
+/// Mechanism sampled at closed configurations, with the relations that hold there.
 struct Sampled<const N: usize> {
     found: Extended<N>,
     views: Vec<Assembled<Wide<N>>>,
     bound: Result<Bound, &'static str>,
     repaired: Option<f64>,
-    /// Whether relations hold to the rounding of the file that could not be restored exactly.
+    /// Whether some relations hold to the rounding error of the file but could not be restored exactly.
     unresolved: bool,
-    /// Relations that were restored.
+    /// Restored relations.
     assumed: Vec<AssumedRelation>,
 }
 
-/// A mechanism's geometry with the relations that hold to the last digit.
+/// Geometry of a mechanism with the relations that hold to the last digit.
 struct Seen<'a, 'm, const N: usize> {
     site: Site<'a, 'm, N>,
     views: Views<N>,
-    /// How far its loops stay open.
+    /// Closure error of the loops (rad, or relative to the size of the mechanism).
     open: f64,
     survey: Survey<N>,
-    /// How far numbers were moved.
+    /// Distance by which the geometry was moved.
     moved: f64,
 }
 
@@ -105,12 +113,13 @@ impl<'a, 'm, const N: usize> Seen<'a, 'm, N> {
         Ok(Self { site, views, open, survey, moved })
     }
 
-    /// The relations that hold to a tolerance.
+    /// Returns the relations that hold to a tolerance.
     fn survey(&self, tolerance: f64) -> Survey<N> {
         Survey::new(&self.views.configurations, &self.site.geometry, tolerance)
     }
 
-    /// The nearest mechanism whose loops close in all configurations, where they do not for rounding alone.
+    /// Returns the nearest mechanism whose loops close in all configurations, if the closure error is due to rounding
+    /// alone.
     fn mobile(&self, rounding: f64) -> Option<Self> {
         let inclinations = self.survey(rounding).inclinations();
         let (base, moved) = self.site.mobile(&inclinations, VIEWS_SEED)?;
@@ -118,24 +127,24 @@ impl<'a, 'm, const N: usize> Seen<'a, 'm, N> {
         (moved <= MOST_MOVED * rounding && new.open <= RELATED).then_some(new)
     }
 
-    /// Whether it has more relations than another, or as many and loops that close.
+    /// Returns whether it has more relations than another one, or equally many and closed loops.
     fn is_better_than(&self, other: &Self) -> bool {
         let (own, others) = (self.survey.count(), other.survey.count());
         own > others || own == others && self.open <= RELATED && other.open > RELATED
     }
 }
 
-/// What relations that hold to the last decimal places of a file mean.
+/// Interpretation of relations that hold to the last decimal places of a file.
 enum Reading<'a, 'm, const N: usize> {
-    /// Nothing.
+    /// Relations that hold by chance: the geometry is used as written.
     AsWritten,
-    /// They are meant: the mechanism that has them.
+    /// Intended relations, with the mechanism that satisfies them exactly.
     AsMeant(Box<Seen<'a, 'm, N>>),
-    /// They may be meant: the rank of mechanisms that have them, where it is known.
+    /// Possibly intended relations, with the rank of mechanisms that satisfy them, if known.
     Ambiguous(Option<usize>),
 }
 
-/// An upper bound of the rank from one random member of a family.
+/// Upper bound of the rank from one random member of a family.
 struct Bound {
     rank: usize,
     velocities: Vec<usize>,
@@ -149,7 +158,7 @@ impl<'m> Loops<'m> {
         Self::on(question, geometry, snap, ClosedMechanism::new(question.mechanism)?)
     }
 
-    /// The same on the motion that `closed` follows.
+    /// Prepares the mechanism on the motion that `closed` follows.
     fn on(
         question: &Question<'m>,
         geometry: &ExactGeometry,
@@ -169,7 +178,7 @@ impl<'m> Loops<'m> {
         Ok(Self { closed, assembly, snap })
     }
 
-    /// Samples the mechanism, with the relations and the closure restored that rounding has spoilt.
+    /// Samples the mechanism after restoring the relations and the closure lost by rounding.
     fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
         let base = self.assembly.to::<Wide<N>>();
         let q = self.closed.assembled().to_vec();
@@ -177,12 +186,13 @@ impl<'m> Loops<'m> {
         let as_written = seen.survey.clone();
         let mut repaired = None;
         let (mut unresolved, mut equal_angles) = (false, None);
-        // Relations that hold to multiples of the rounding only.
+        // Relations that hold only to multiples of the rounding error.
         let mut doubtful: Vec<Survey<N>> = Vec::new();
         let limits = Rounding::new(&self.closed, seen.site.size, self.snap, seen.open);
         let rounding = limits.tolerance;
         for (n, scale) in TOLERANCES.into_iter().enumerate() {
-            // Small errors of a file are large ones of relations that hold by the motion: the mechanism itself must move by little.
+            // Small errors of a file are amplified in relations that follow from the motion, so the mechanism may move
+            // only slightly.
             if n > 0 && (rounding <= DOUBLES || repaired.is_some()) {
                 break;
             }
@@ -214,7 +224,7 @@ impl<'m> Loops<'m> {
             repaired = (rounding > DOUBLES).then_some(new.moved);
             seen = new;
         }
-        // A file that is so coarse does not tell whether relations are meant that could not be restored.
+        // With such a coarse file it is unknown whether relations that could not be restored are intended.
         if repaired.is_some() || rounding < self.snap {
             doubtful.clear();
         }
@@ -237,18 +247,18 @@ impl<'m> Loops<'m> {
         let Seen { site, views, survey, .. } = seen;
         let mut bound = self.bounds(question, &survey, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
-        // Equal angles are not restored at all.
+        // Equal angles are never restored.
         let equal_angles = equal_angles
             .unwrap_or_else(|| Survey::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
         unresolved |= equal_angles > survey.equal_angles();
         let mut found = Extended::new(question, &site, self.snap, expected, unresolved)?;
-        // Relations that could not be restored count where the pivots show what rounding made of them.
+        // Unrestored relations matter only if rounding errors appear among the pivots.
         unresolved &= found.truncated;
-        // Equal angles and distances of skew axes are not restored, nor are other relations where families cannot tell what they do: then
-        // small pivots may be what rounding leaves.
+        // Equal angles and distances of skew axes are not restored, nor are relations without a family that bounds
+        // their rank. Small pivots may then be rounding errors.
         let left = loose || rivals.contains(&None) && limits.is_coarse();
         unresolved |= left && found.rank.kept < FAINT * blur;
-        // A file that closes says what it means unless mechanisms with more relations have a lower rank.
+        // A file with closed loops is used as written unless mechanisms with more relations have a lower rank.
         let differs = |rank: usize| rank < found.rank.rank || limits.is_coarse() && rank > found.rank.rank;
         unresolved |= beyond;
         unresolved |= rivals.iter().any(|rank| rank.is_none_or(differs));
@@ -266,7 +276,7 @@ impl<'m> Loops<'m> {
         Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved, assumed })
     }
 
-    /// Reads relations that hold to the last decimal places of the file only.
+    /// Interprets relations that hold only to the last decimal places of the file.
     fn reading<'a, const N: usize>(
         &'a self,
         question: &Question<'_>,
@@ -295,7 +305,7 @@ impl<'m> Loops<'m> {
         }
     }
 
-    /// The nearest mechanism with the relations `meant`.
+    /// Returns the nearest mechanism with the relations `meant`.
     fn restored<'a, const N: usize>(
         &'a self,
         seen: &Seen<'a, 'm, N>,
@@ -307,10 +317,11 @@ impl<'m> Loops<'m> {
         Seen::new(site, moved).ok()
     }
 
-    /// The upper bound of the rank that the relations give: that of two random mechanisms with the same relations.
+    /// Computes an upper bound of the rank from the relations, as the rank of two random mechanisms with the same
+    /// relations.
     ///
-    /// Each family of mechanisms that the relations define gives a bound: the first one counts, or the least of all down to
-    /// `least`.
+    /// Each family of mechanisms that the relations define gives a bound. Returns the first bound, or the smallest of
+    /// all bounds down to `least`.
     fn bounds<const N: usize>(
         &self,
         question: &Question<'_>,
@@ -329,7 +340,7 @@ impl<'m> Loops<'m> {
                 error_probability: first.error_probability * second.error_probability,
             });
             out = match (out, found) {
-                // The bound holds unless one of those that it was chosen from fails.
+                // The bound holds unless one of the candidates it was chosen from is wrong.
                 (Ok(a), Ok(b)) => {
                     let error_probability = a.error_probability + b.error_probability;
                     let better = if b.rank < a.rank { b } else { a };
@@ -345,7 +356,7 @@ impl<'m> Loops<'m> {
         out
     }
 
-    /// The rank of a random member of the family over GF(p).
+    /// Computes the rank of a random member of the family over GF(p).
     fn bound<const P: u64>(
         &self,
         question: &Question<'_>,
@@ -366,7 +377,8 @@ impl<'m> Loops<'m> {
             return Err("mechanisms with the same relations have other freedoms");
         }
         let found: Lifted<Gf<P>> = lift(&start, question.inquiry(), Pivot::First, seed).map_err(stuck)?;
-        // Each order of a curve solves the constraints once more; each row of a determinant is as good as the last.
+        // Each order of a curve adds one solve of the constraints; all rows of a determinant have the same degree
+        // bound.
         let (rank, order) = (found.rows.rank(), found.order + 1);
         let constraints = member.nv - start.mobility() + 1;
         let degree = (rank * (2 * order + 1) * constraints) as f64 * family.degree() as f64;
@@ -375,7 +387,7 @@ impl<'m> Loops<'m> {
 }
 
 impl Question<'_> {
-    /// What is asked of curves.
+    /// Returns the parameters and the experiment for which curves are evaluated.
     pub(super) fn inquiry(&self) -> Inquiry<'_> {
         Inquiry {
             blocks: self.mechanism.parameter_blocks(),
@@ -384,7 +396,7 @@ impl Question<'_> {
         }
     }
 
-    /// The rank of a mechanism with loops, in as many digits as it takes.
+    /// Computes the rank of a mechanism with loops, with as many digits as necessary.
     pub fn rank_with_loops(&self, loops: &Loops<'_>) -> Result<usize> {
         let found = loops.sampled::<4>(self)?.found;
         if found.is_clear() {
@@ -393,7 +405,8 @@ impl Question<'_> {
         Ok(loops.sampled::<8>(self)?.found.rank.rank)
     }
 
-    /// The answer for a mechanism with loops; certified unless `numeric` is asked for, with the null vectors explained on demand.
+    /// Analyses a mechanism with loops. The result is certified unless `numeric` is set; the null vectors are explained
+    /// if `explained` is set.
     pub fn with_loops(&self, loops: &Loops<'_>, numeric: bool, explained: bool) -> Result<LoopAnswer> {
         let sampled = loops.sampled::<4>(self)?;
         if sampled.found.is_clear() {
@@ -443,7 +456,7 @@ impl Question<'_> {
                     certificate.error_probability = Some(bound.error_probability);
                     certificate.kind = CertificateKind::Randomised;
                     certificate.exact = true;
-                    // Pivots vary with the seed, what is certain does not.
+                    // The pivots depend on the seed, the certified result does not.
                     certificate.margin = None;
                     certificate.lower_by = by;
                     certificate.upper_by =
@@ -493,18 +506,18 @@ impl Question<'_> {
         LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired, assumed }
     }
 
-    /// The null space in a basis that depends on it alone, as far as that is well conditioned.
+    /// Returns the null space in a canonical basis, as long as that basis is well conditioned.
     fn null_space<const N: usize>(&self, found: &Extended<N>, tolerance: f64) -> Vec<Vec<Wide<N>>> {
         let mut rows = found.rows.clone();
         let canonical = self.dependence(&mut rows, tolerance).null_space();
-        // Where rows were cut off at rounding, or a pivot is rounding, the largest pivots stay clear of it.
+        // If rows were truncated at the rounding error, or a pivot is a rounding error, use the largest pivots instead.
         let is_clear = canonical.len() == rows.width() - rows.rank()
             && canonical.iter().flatten().all(|x| x.weight() <= LARGEST_ENTRY);
         if is_clear && !found.truncated { canonical } else { rows.null_space() }
     }
 
-    /// The ranks on the other motions that meet in a singular assembly configuration; `None` where there is no answer, as with sensors at
-    /// joints that cannot be independent there.
+    /// Computes the ranks on the other motions that intersect in a singular assembly configuration; `None` if a rank
+    /// cannot be computed, for example because joints with sensors cannot be independent there.
     pub fn ranks_on_other_motions(
         &self,
         loops: &Loops<'_>,

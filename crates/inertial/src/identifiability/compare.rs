@@ -1,4 +1,4 @@
-//! What one experimental set-up cannot see that another can (paper 003, section 9.3).
+//! Comparison of two experimental set-ups: combinations that only one of them identifies (paper 003, section 9.3).
 
 use std::collections::HashMap;
 
@@ -11,33 +11,33 @@ use crate::dynamics::InverseDynamics;
 use crate::linalg::{Number, SplitMix, rank};
 use crate::mechanism::Mechanism;
 
-/// Below this, relative to the largest, a sensitivity is rounding.
+/// Sensitivities below this, relative to the largest, are rounding errors.
 const TOLERANCE: f64 = 1e-9;
 
-/// Random states at which forces are compared.
+/// Number of random states at which forces are compared.
 const STATES: usize = 24;
 
-/// What is lost in one set-up against another, over the parameters that both have.
+/// Information lost in one set-up compared with another, over the parameters that both have.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
-    /// Number of independent combinations that only the other set-up sees.
+    /// Number of independent combinations that only the other set-up identifies.
     pub lost: usize,
     /// Base parameters of the other set-up that are not determined here.
     pub lost_base_parameters: Vec<BaseParameter>,
-    /// Every generalised force of the other set-up, and whether what is identified here predicts it.
+    /// Generalised forces of the other set-up, with whether the parameters identified here predict them.
     pub forces: Vec<Prediction>,
 }
 
-/// Whether a force is predicted.
+/// Predictability of one generalised force.
 #[derive(Debug, Clone, Serialize)]
 pub struct Prediction {
-    /// The coordinate that it acts on.
+    /// Name of the coordinate on which the force acts.
     pub name: String,
-    /// Whether every parameter vector that fits here predicts it there.
+    /// Whether every parameter vector that fits here predicts the force there.
     pub predicted: bool,
 }
 
-/// Compares the set-up `here` with the set-up `there`, parameters being matched by name.
+/// Compares the set-up `here` with the set-up `there`; parameters are matched by name.
 pub fn compare(
     here: (&Mechanism, &Analysis),
     there: (&Mechanism, &Analysis),
@@ -54,7 +54,7 @@ pub fn compare(
         .map(|v| v.into_iter().filter_map(|(c, x)| Some((*column.get(&names[c])?, x))).collect())
         .filter(|v: &Vec<_>| !v.is_empty())
         .collect();
-    // How each combination of the other set-up changes along what is not seen here.
+    // Change of each combination of the other set-up along the null vectors of this one.
     let combinations = &analysis.regrouping.combinations;
     let mut dense = vec![0.0; mechanism.parameter_count()];
     let mut change = DMatrix::zeros(combinations.len(), unseen.len());
@@ -81,7 +81,7 @@ pub fn compare(
     })
 }
 
-/// A basis of what cannot be known: each column that is no base parameter with what it takes from those.
+/// Returns a basis of the null space: each column that is no base parameter, with its coefficients in the base columns.
 fn null_vectors(regrouping: &Regrouping) -> Vec<Vec<(usize, f64)>> {
     let mut vectors: Vec<Vec<(usize, f64)>> = (0..regrouping.parameters).map(|c| vec![(c, 1.0)]).collect();
     for (&base, combination) in regrouping.base.iter().zip(&regrouping.combinations) {
@@ -96,7 +96,7 @@ fn null_vectors(regrouping: &Regrouping) -> Vec<Vec<(usize, f64)>> {
     vectors
 }
 
-/// A force is predicted where it does not change along anything that is unseen.
+/// Checks for each force whether it is predicted, that is, constant along all null vectors.
 fn predictions(mechanism: &Mechanism, unseen: &[Vec<(usize, f64)>], seed: u64) -> Result<Vec<Prediction>> {
     let (nv, width) = (mechanism.nv(), mechanism.parameter_count());
     let inverse = InverseDynamics::new(mechanism);
@@ -108,7 +108,7 @@ fn predictions(mechanism: &Mechanism, unseen: &[Vec<(usize, f64)>], seed: u64) -
     let mut scale = f64::MIN_POSITIVE;
     for _ in 0..STATES {
         let mut q = mechanism.neutral();
-        // Half a turn either way, and as far in metres: the comparison is of rank, not of size.
+        // Up to half a turn in both directions, and the same number in metres: only the rank matters, not the size.
         let step: Vec<f64> = random(nv).iter().map(|x| x * std::f64::consts::PI).collect();
         mechanism.integrate(&mut q, &step);
         let (v, a) = (random(nv), random(nv));

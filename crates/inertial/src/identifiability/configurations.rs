@@ -1,4 +1,4 @@
-//! Closed configurations of a mechanism in numbers of many digits.
+//! Closed configurations of a mechanism in multi-precision arithmetic.
 
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 use num_traits::{One, Zero};
@@ -12,39 +12,39 @@ use crate::mechanism::{
 use crate::spatial::{Field, Force, Motion, Pose, rotation_from_quaternion, skew};
 use crate::{Error, Result};
 
-/// Relations are looked for in so many configurations: one may be special by accident.
+/// Number of configurations in which relations are searched; a single one may be special by accident.
 const VIEWS: usize = 3;
 
-/// A few closed configurations.
+/// Several closed configurations.
 pub struct Views<const N: usize> {
-    /// The configurations, with lengths in units of the mechanism's size.
+    /// Configurations with lengths in units of the size of the mechanism.
     pub configurations: Vec<Assembled<Wide<N>>>,
-    /// Coordinates of the first.
+    /// Coordinates of the first configuration.
     pub q: Vec<f64>,
 }
 
-/// A mechanism's geometry in many digits, to be set up at any configuration.
+/// Geometry of a mechanism in multi-precision arithmetic, which can be placed in any configuration.
 #[derive(Clone)]
 pub struct Site<'a, 'm, const N: usize> {
     pub(super) closed: &'a ClosedMechanism<'m>,
     /// Types, axes and ratios of the joints.
     pub geometry: Geometry<Wide<N>>,
-    /// The configuration that others are reached from, and its coordinates.
+    /// Reference configuration from which others are reached, and its coordinates.
     pub(super) base: Assembled<Wide<N>>,
     q: Vec<f64>,
     pub(super) dependent: Vec<bool>,
     pub(super) columns: Vec<usize>,
     pub(super) size: f64,
-    /// The size as a power of two, which rounds nothing.
+    /// Size rounded to a power of two, so that scaling is exact.
     pub(super) unit: f64,
-    /// For each velocity coordinate whether it is a length.
+    /// Whether each velocity coordinate is a length.
     is_length: Vec<bool>,
-    /// For each velocity coordinate whether it moves several bodies.
+    /// Whether each velocity coordinate moves several bodies.
     shared: Vec<bool>,
 }
 
 impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
-    /// The mechanism as it stands in the configuration `base` at the coordinates `q`.
+    /// Creates the geometry from the configuration `base` at the coordinates `q`.
     pub fn new(
         closed: &'a ClosedMechanism<'m>,
         assembly: &ExactAssembly,
@@ -58,7 +58,7 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         let geometry = assembly.geometry().to();
         let mut is_length = vec![false; nv];
         let mechanism = closed.mechanism();
-        // The joint that a coordinate belongs to follows none.
+        // The joint to which a coordinate belongs follows no other joint.
         let own = |b: &&Body| mechanism.joints()[b.joint].follows.is_none();
         for body in mechanism.bodies()[..mechanism.link_bodies()].iter().filter(own) {
             for (v, mode) in body.v_range().zip(&*body.joint_type.free_modes()) {
@@ -72,12 +72,13 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         Self { closed, geometry, base, q, dependent, columns, size, unit, is_length, shared }
     }
 
-    /// The same with another geometry in the base configuration.
+    /// Returns a copy with another geometry in the reference configuration.
     pub(super) fn with_base(&self, base: Assembled<Wide<N>>) -> Self {
         Self { base, ..self.clone() }
     }
 
-    /// A few closed configurations, and the largest gap of the loops there (rad, or relative to the mechanism's size).
+    /// Returns several closed configurations and their largest closure error (rad, or relative to the size of the
+    /// mechanism).
     pub fn views(&self, seed: u64) -> Result<(Views<N>, f64)> {
         let mut walk = Walk::new(self.closed, self.size, seed);
         let mut views = Views { configurations: Vec::with_capacity(VIEWS), q: Vec::new() };
@@ -95,12 +96,12 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         Ok((views, gap))
     }
 
-    /// The same configuration with lengths in units of the mechanism's size.
+    /// Converts a configuration to lengths in units of the size of the mechanism.
     pub(super) fn in_own_units(&self, at: &Assembled<Wide<N>>) -> Assembled<Wide<N>> {
         self.rescaled(at, self.unit.recip())
     }
 
-    /// The same configuration, from units of the mechanism's size to those of the file.
+    /// Converts a configuration from units of the size of the mechanism to those of the file.
     pub fn in_file_units(&self, at: &Assembled<Wide<N>>) -> Assembled<Wide<N>> {
         self.rescaled(at, self.unit)
     }
@@ -127,7 +128,7 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         out
     }
 
-    /// The mechanism near `q`, its loops closed to the last digit; and how far they stay open.
+    /// Returns the mechanism near `q` with its loops closed to the last digit, and the remaining closure error.
     pub(super) fn refine(&self, q: &[f64]) -> Result<(Assembled<Wide<N>>, f64)> {
         let mut at = self.place(q);
         let (mut open, mut equations) = self.equations(&at)?;
@@ -149,7 +150,7 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
                 });
             }
             let (now, then) = self.equations(&next)?;
-            // Where rounding (or contradicting geometry) lets it fall no further.
+            // The closure error no longer decreases: rounding, or contradicting geometry.
             if now >= open {
                 break;
             }
@@ -162,7 +163,7 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         Ok((at, open))
     }
 
-    /// The mechanism at `q`, as good as `q` closes its loops.
+    /// Places the mechanism at `q`; the loops are closed as accurately as by `q`.
     fn place(&self, q: &[f64]) -> Assembled<Wide<N>> {
         let mut out = self.base.clone();
         let bodies = self.closed.mechanism().bodies().iter();
@@ -170,10 +171,12 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
             let range = body.drive.q..body.drive.q + body.joint_type.nq();
             let (then, now) = (&self.q[range.clone()], &q[range]);
             let shared = self.shared[body.drive.v];
-            // Coordinates that several bodies share must agree to the last digit, so must a screw's turn and advance.
+            // Coordinates shared by several bodies must agree to the last digit, and so must the rotation and advance
+            // of a screw.
             let position = |k: usize| (Wide::from(now[k]) - Wide::from(then[k])) * exact.ratio;
             let turned = |x: Wide<N>| {
-                // Any angle near that of `q` will do, unless several joints share it: rational in the tangent of its half.
+                // Unless several joints share the angle, any angle near that of `q` is sufficient: use one with
+                // rational tangent of its half.
                 let (c, s) = if shared || exact.pivoting == Pivoting::Helical {
                     let (s, c) = x.sin_cos();
                     (c, s)
@@ -194,7 +197,7 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
                 }
                 Pivoting::Cylindrical => Pose::new(turned(position(0)), slid(position(1))),
                 Pivoting::Planar | Pivoting::Spherical | Pivoting::Floating => {
-                    // Free in their motion: the nearest number of each coordinate is as good as any.
+                    // Joints with several freedoms: each coordinate may be rounded independently.
                     let rough = body.joint_type.pose(then).inverse() * body.joint_type.pose(now);
                     if exact.pivoting == Pivoting::Planar {
                         let across = exact.frame.map(f64::from).tr_mul(&rough.translation);
@@ -215,7 +218,8 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         out
     }
 
-    /// How far the loops are open, and one equation per row: its coefficients in the dependent coordinates and its value.
+    /// Returns the closure error and the closure equations, one per row: coefficients in the dependent coordinates,
+    /// then the value.
     fn equations(&self, at: &Assembled<Wide<N>>) -> Result<(f64, Vec<Wide<N>>)> {
         let poses = at.world_poses();
         // The dependent coordinates of each body, with their screws in the world.
@@ -250,7 +254,8 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
     }
 }
 
-/// The equations of a loop joint: their values, and the wrenches in the world that do no work in the joint.
+/// Returns the equations of a loop joint: their values, and the wrenches in the world frame that do no work in the
+/// joint.
 pub(super) fn closure<const N: usize>(
     joint: &AssembledLoop<Wide<N>>,
     poses: &[Pose<Wide<N>>],
@@ -263,11 +268,11 @@ pub(super) fn closure<const N: usize>(
     Ok(found.into_iter().map(|(value, wrench)| (value, end.push_force(&wrench))).collect())
 }
 
-/// The angle with this cosine and sine that is nearest to what the advance says.
+/// Returns the angle with this cosine and sine that is nearest to the value given by the advance.
 fn angle<const N: usize>(c: Wide<N>, s: Wide<N>, advanced: Wide<N>) -> Wide<N> {
     let rough = f64::from(s).atan2(f64::from(c));
     let turns = ((f64::from(advanced) - rough) / std::f64::consts::TAU).round();
-    // Newton's method: the sine of what is left is the correction, three times as many digits with each step.
+    // Newton's method: the correction is the sine of the remaining angle, and each step triples the number of digits.
     let mut found = Wide::from(rough);
     for _ in 0..4 {
         let (s0, c0) = found.sin_cos();
@@ -276,14 +281,14 @@ fn angle<const N: usize>(c: Wide<N>, s: Wide<N>, advanced: Wide<N>) -> Wide<N> {
     found + Wide::pi() * Wide::from(2.0 * turns)
 }
 
-/// The rotation whose rational quaternion is nearest to that of a rounded rotation.
+/// Returns the rotation whose rational quaternion is nearest to that of a rounded rotation.
 fn exact_rotation<const N: usize>(r: &Matrix3<f64>) -> Matrix3<Wide<N>> {
     let q = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(*r));
     let [x, y, z, w] = [q.i, q.j, q.k, q.w].map(Wide::from);
     rotation_from_quaternion(x, y, z, w).unwrap_or_else(Matrix3::identity)
 }
 
-/// The pose after a small twist: the exponential's own series.
+/// Computes the pose after a small twist, by the series of the exponential.
 pub(super) fn displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> {
     let size = twist.angular.iter().map(|x| x.weight()).fold(0.0, f64::max);
     let k = skew(&twist.angular);
@@ -296,11 +301,11 @@ pub(super) fn displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide
         term = term * k * Wide::from_i64(i64::from(n)).inverse().unwrap_or_else(Wide::zero);
         rotation += term;
     }
-    // Free modes turn about the origin, or advance along their own axis.
+    // Free modes rotate about the origin or translate along their own axis.
     Pose::new(rotation, twist.linear)
 }
 
-/// The pose after a small twist, to second order: Cayley's map, which gives a rotation without a series.
+/// Returns the pose after a small twist, to second order: Cayley's map gives a rotation without a series.
 fn small_displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> {
     let half = twist.angular.map(|x| x.scaled(-1));
     let square = half.dot(&half);
@@ -310,7 +315,8 @@ fn small_displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> 
     Pose::new(rotation, twist.linear)
 }
 
-/// `x` with the least `‖A x + b‖`, rows `[A | b]` of `n + 1` entries: the normal equations, which many digits can afford.
+/// Computes the `x` that minimises `‖A x + b‖`, for rows `[A | b]` of `n + 1` entries. Uses the normal equations, which
+/// are accurate enough in multi-precision arithmetic.
 fn least_squares<const N: usize>(rows: &[Wide<N>], n: usize) -> Option<Vec<Wide<N>>> {
     let mut a = vec![Wide::zero(); n * (n + 1)];
     for row in rows.chunks_exact(n + 1) {

@@ -1,13 +1,16 @@
-//! Conservation laws of free-flying robots: what the momentum can be, and what that leaves of the parameters.
+//! Conservation laws of free-flying robots: possible values of the momentum, and their effect on identifiability.
 //!
-//! The momentum of the robot without its wheels is measured about the origin of its base, in the base's frame. Where nothing pushes
-//! the robot, its linear momentum is constant, and zero for an observer who moves along; its angular momentum is what the wheels
-//! do not hold. So the base cannot move on its own: its velocity follows from those of the joints and from the masses. Rows of
-//! the regressor are sampled at such velocities only.
+//! The momentum of the robot without its wheels is measured about the origin of its base, in the base frame. If no
+//! external force acts on the robot, its linear momentum is constant, and zero for an observer moving with the centre
+//! of mass. Its angular momentum is the total minus the part stored in the wheels. The base therefore cannot move
+//! independently: its velocity follows from the joint velocities and the masses. Rows of the regressor are sampled at
+//! such velocities only.
 //!
-//! - With three wheels, or a known angular momentum, a single body shows nine of its ten parameters: a point of mass at its centre of
-//!   mass does not move. Where joints move the centre of mass in the base, nothing else is lost.
-//! - Without wheels and at zero momentum every row is orthogonal to the robot's own parameters: only their ratios show.
+//! - With three wheels, or a known angular momentum, nine of the ten parameters of a single body are identifiable: a
+//!   point mass at the centre of mass does not move. If joints move the centre of mass relative to the base, no further
+//!   parameter is lost.
+//! - Without wheels and at zero momentum, every row is orthogonal to the parameters of the robot itself: only their
+//!   ratios are identifiable.
 
 use nalgebra::Vector3;
 
@@ -16,7 +19,7 @@ use super::experiment::{Conservation, Experiment, TotalMomentum};
 use crate::linalg::First;
 use crate::mechanism::{Base, BodyKind, ExactGeometry, Mechanism};
 
-/// The law that a robot's momentum obeys; none where it can have every value.
+/// Returns the conservation law of the momentum of a robot; `None` if the momentum can have every value.
 pub(super) fn law(mechanism: &Mechanism, total: TotalMomentum, snap: f64) -> Option<Conservation> {
     let free = mechanism.base() == Base::Floating && mechanism.loops().is_empty();
     if !free || total == TotalMomentum::Any {
@@ -28,12 +31,12 @@ pub(super) fn law(mechanism: &Mechanism, total: TotalMomentum, snap: f64) -> Opt
     };
     let mut links = mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link);
     let has_masses = links.clone().all(|b| b.inertia.mass > 0.0);
-    // One body that resists every rotation: the robot then does, too.
+    // If one body resists every rotation, the whole robot does.
     let turns_hard = links.any(|b| b.inertia.about_com().determinant() != 0.0);
     Some(Conservation { total, axes, model_masses: has_masses && turns_hard })
 }
 
-/// Axes of the wheels, without those that others on the same body replace.
+/// Returns the axes of the wheels, without those that are linearly dependent on others on the same body.
 fn wheel_axes(mechanism: &Mechanism, snap: f64) -> Vec<(usize, Vector3<f64>)> {
     let mut out: Vec<(usize, Vector3<f64>)> = Vec::new();
     let mut normals: Vec<(usize, Vector3<f64>)> = Vec::new();
@@ -50,7 +53,7 @@ fn wheel_axes(mechanism: &Mechanism, snap: f64) -> Vec<(usize, Vector3<f64>)> {
     out
 }
 
-/// What people should know of an answer under a conservation law.
+/// Returns notes for the user about a result under a conservation law.
 pub(super) fn notes(question: &Question<'_>, geometry: &ExactGeometry, rank: usize) -> Vec<String> {
     let Some(law) = &question.experiment.conservation else { return Vec::new() };
     let mut out = Vec::new();

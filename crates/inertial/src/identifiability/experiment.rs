@@ -1,24 +1,24 @@
-//! Experiments: what is measured, which motions count, and what momentum is conserved.
+//! Experiments: measured quantities, admissible motions and conserved momentum.
 
 use nalgebra::Vector3;
 
 use super::rpna::Regime;
 
-/// What the sensors give.
+/// Measured quantities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measured {
     /// Torques (forces) of the joints.
     JointTorques,
-    /// The wrench between the base and the world.
+    /// Wrench between the base and the world.
     BaseWrench,
-    /// Both.
+    /// Torques of the joints and wrench of the base.
     Both,
-    /// The momentum of the robot about the base's origin.
+    /// Momentum of the robot about the origin of its base.
     Momentum,
 }
 
 impl Measured {
-    /// The contract's name.
+    /// Returns the name used in the command-line interface and the output.
     pub fn name(self) -> &'static str {
         match self {
             Self::JointTorques => "joint-torques",
@@ -29,20 +29,20 @@ impl Measured {
     }
 }
 
-/// Momentum that a free-flying robot has with its wheels: what a log of its momentum can contain.
+/// Total momentum of a free-flying robot including its wheels, as contained in a log of its momentum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TotalMomentum {
-    /// Zero: the robot only exchanges angular momentum with its wheels.
+    /// Zero momentum: the robot exchanges angular momentum with its wheels only.
     Zero,
-    /// A known angular momentum (a robot that tumbles): it turns in the frame of the base.
+    /// Known angular momentum (a tumbling robot); its direction rotates in the base frame.
     Angular,
-    /// Any known momentum: thrusters, or a drift that is measured.
+    /// Any known momentum: thrusters, or a measured drift.
     #[default]
     Any,
 }
 
 impl TotalMomentum {
-    /// Name in the program's output.
+    /// Returns the name used in the output of the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zero => "zero",
@@ -52,41 +52,44 @@ impl TotalMomentum {
     }
 }
 
-/// Conservation law that ties the velocity of a floating base to those of the joints.
+/// Conservation law that relates the velocity of a floating base to the joint velocities.
 #[derive(Debug, Clone)]
 pub struct Conservation {
-    /// Momentum of the robot with its wheels.
+    /// Total momentum of the robot including its wheels.
     pub total: TotalMomentum,
-    /// Directions of the angular momentum that the robot without its wheels can have: a body and an axis in its frame, each.
+    /// Possible directions of the angular momentum of the robot without its wheels: each is a body and an axis in its
+    /// frame.
     pub axes: Vec<(usize, Vector3<f64>)>,
-    /// Whether the robot has the masses of the model; random ones otherwise.
+    /// Whether the robot has the masses of the model; otherwise they are random.
     pub model_masses: bool,
 }
 
-/// Which experiment is made.
+/// Description of the experiment.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// Which motions count.
+    /// Admissible motions.
     pub regime: Regime,
-    /// What is measured.
+    /// Measured quantities.
     pub measured: Measured,
-    /// For each velocity coordinate whether its torque is measured; empty for all.
+    /// Whether the torque of each velocity coordinate is measured; empty if all are.
     pub torques: Vec<bool>,
-    /// Whether nothing pushes the floating base: its acceleration follows from the joints' (gravity cancels), and the base
-    /// wrench is known to be zero.
+    /// Whether no external force acts on the floating base. Its acceleration then follows from those of the joints
+    /// (gravity cancels), and the base wrench is known to be zero.
     pub ballistic: bool,
-    /// Law that momentum obeys, where it is measured and cannot have every value. Its linear part is zero then.
+    /// Conservation law of the momentum, if momentum is measured and cannot have every value. The linear momentum is
+    /// then zero.
     pub conservation: Option<Conservation>,
 }
 
 impl Experiment {
-    /// The one that reveals all that can be: every torque, and with a floating base its wrench.
+    /// Returns the experiment with the most information: all torques and, with a floating base, its wrench.
     pub fn complete(floating: bool, regime: Regime) -> Self {
         let measured = if floating { Measured::Both } else { Measured::JointTorques };
         Self { regime, measured, torques: Vec::new(), ballistic: false, conservation: None }
     }
 
-    /// Whether all generalised forces are measured, so that the energy tells it all (section 7.4).
+    /// Returns whether all generalised forces are measured. The energy then contains the whole information (section
+    /// 7.4).
     pub fn is_complete(&self, floating: bool) -> bool {
         let forces =
             matches!((self.measured, floating), (Measured::JointTorques, false) | (Measured::Both, true));

@@ -1,10 +1,11 @@
-//! Mechanisms with loops in numbers of many digits: the rank of the regressor at random closed configurations, and the values of the
-//! combinations.
+//! Analysis of mechanisms with loops in multi-precision arithmetic: the rank of the regressor at random closed
+//! configurations, and the coefficients of the combinations.
 //!
-//! Random closed configurations are solved to the last digit, each gives rows of the regressor, and elimination with full pivoting
-//! decides. True pivots can be small (on the short path of a mechanism with one freedom many functions look alike), so the precision
-//! grows until the last pivot that counts stands clear of rounding. Constraints that contradict each other a little (rounded
-//! overconstrained machines) are met in the least-squares sense; what they leave open sets the tolerance.
+//! Random closed configurations are solved to the last digit. Each one gives rows of the regressor, and elimination
+//! with full pivoting determines the rank. Valid pivots can be small (on the short path of a mechanism with one degree
+//! of freedom many functions are nearly dependent), so the precision is increased until the last kept pivot is well
+//! above the rounding error. Slightly contradicting constraints (rounded overconstrained machines) are solved in the
+//! least-squares sense; their residual determines the tolerance.
 
 use std::collections::VecDeque;
 
@@ -21,68 +22,70 @@ use crate::Result;
 use crate::linalg::{Double, Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
 use crate::spatial::{Field, Motion};
 
-/// A rank is clear where its last pivot stands this far above the tolerance.
+/// Minimum ratio of the last kept pivot to the tolerance for a clear rank.
 const CLEAR: f64 = 1e12;
 
-/// What the loops leave open enters the regressor magnified by its conditioning.
+/// Amplification of the closure error in the regressor, due to its conditioning.
 const MAGNIFIED: f64 = 100.0;
 
-/// Dimensions that were meant equal differ in the last digit of a file. What that leaves is smaller than the square of the snapping
-/// tolerance (so small would be what a dimension at that tolerance reveals), and lies this far below what was meant;
-/// true pivots fall off in smaller steps. So dimensions written with 12 decimals or more are recognised as equal.
+/// Minimum ratio of consecutive pivots at which the smaller ones count as rounding errors. Dimensions intended to be
+/// equal differ in the last digit of a file. The resulting pivots are smaller than the square of the snapping tolerance
+/// (the size that a dimension at that tolerance would cause) and lie this far below the valid ones; valid pivots
+/// decrease in smaller steps. Dimensions written with 12 decimals or more are therefore recognised as equal.
 const CLEAR_STEP: f64 = 1e5;
 
-/// Configurations are added until so many in a row bring nothing new.
+/// Number of consecutive configurations without a new row after which sampling stops.
 const QUIET: usize = 4;
 
-/// Rows beyond the expected rank, so that no pivot is small by accident.
+/// Number of rows beyond the expected rank, so that no pivot is small by accident.
 const SPARE_ROWS: usize = 8;
 
-/// Where the rank is known, rows are taken from about so many configurations, along at most so many directions of motion in each.
+/// Approximate number of configurations from which rows are taken if the rank is known, and maximum number of
+/// directions of motion in each.
 const CONFIGURATIONS: usize = 12;
 const MOST_DIRECTIONS: usize = 16;
 
-/// Parameters of large mechanisms, and configurations of them that threads share.
+/// Minimum number of parameters of a large mechanism, and number of its configurations that are evaluated in parallel.
 const LARGE: usize = 200;
 const TOGETHER: usize = 4;
 
-/// What one configuration gives.
+/// Rows and velocities at one configuration.
 struct Sample<const N: usize> {
-    /// Rows of the regressor, each with a largest entry of one.
+    /// Rows of the regressor, each scaled to a largest entry of one.
     rows: Vec<Vec<Wide<N>>>,
-    /// Velocities that bodies attain.
+    /// Velocities attained by the bodies.
     velocities: Vec<(usize, Motion<Wide<N>>)>,
-    /// What the loops leave open.
+    /// Closure error of the loops.
     open: f64,
 }
 
-/// Rows of the regressor at random closed configurations, eliminated, in units of the mechanism's size.
+/// Rows of the regressor at random closed configurations after elimination, in units of the size of the mechanism.
 #[derive(Debug)]
 pub struct Extended<const N: usize> {
-    /// The rank with its margin.
+    /// Rank with its margin.
     pub rank: Rank,
-    /// Largest gap of the loops at the configurations (rad, or relative to the mechanism's size).
+    /// Largest closure error at the configurations (rad, or relative to the size of the mechanism).
     pub open: f64,
-    /// Pivots up to this, relative to the first, counted as zero.
+    /// Pivots up to this, relative to the first, count as zero.
     pub tolerance: f64,
-    /// Whether pivots that rounding of the geometry explains were left out.
+    /// Whether pivots explained by rounding of the geometry were dropped.
     pub truncated: bool,
     /// Basis of the row space.
     pub rows: Echelon<Wide<N>>,
-    /// Dimension of the velocities that each body attains, gravity included.
+    /// Dimension of the span of velocities attained by each body, gravity included.
     pub velocities: Vec<usize>,
-    /// Factors from parameters in units of the mechanism's size to those of the file.
+    /// Factors that convert parameters from units of the size of the mechanism to those of the file.
     pub lengths: Vec<f64>,
-    /// All rows, each with a largest entry of one.
+    /// Rows of all samples, each scaled to a largest entry of one.
     samples: Vec<f64>,
 }
 
 impl<const N: usize> Extended<N> {
-    /// Samples a mechanism. With a tolerance `snap` of zero the last digit of every number counts; otherwise what it alone reveals does
-    /// not.
+    /// Samples a mechanism. If the tolerance `snap` is zero, the last digit of every number is significant; otherwise
+    /// pivots that result from the last digit alone are dropped.
     ///
-    /// Where an upper bound of the rank is known (`expected`), no more rows are drawn than it takes to reach it. Where the geometry is
-    /// known to rounding only (`blurred`), pivots that rounding leaves do not count.
+    /// If an upper bound of the rank is known (`expected`), only as many rows are drawn as are needed to reach it. If
+    /// the geometry is known only up to rounding (`blurred`), pivots caused by rounding do not count.
     pub fn new(
         question: &Question<'_>,
         site: &Site<'_, '_, N>,
@@ -97,7 +100,8 @@ impl<const N: usize> Extended<N> {
         let orders = if inquiry.needs_accelerations() { 2 } else { 1 };
         let mut matrix: Vec<Wide<N>> = Vec::new();
         let mut span = Echelon::new(width, Pivot::Largest);
-        // Where the rank is known, rows that 31 digits tell from those before suffice, and a few to spare.
+        // If the rank is known, it is sufficient to keep the rows that are independent in 31 digits, and a few spare
+        // ones.
         let mut rough = Echelon::<Double>::new(width, Pivot::Largest);
         let (mut spare, mut all) = (SPARE_ROWS, false);
         let directions = expected.map_or(1, |rank| (rank / CONFIGURATIONS).clamp(1, MOST_DIRECTIONS));
@@ -114,7 +118,7 @@ impl<const N: usize> Extended<N> {
             for _ in 0..orders {
                 let advanced = probe.advance(source, |row| {
                     let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
-                    // A row of rounding alone is no row.
+                    // Skip rows that contain only rounding errors.
                     if size > Wide::<N>::TOLERANCE {
                         let scale = Wide::from(size.recip());
                         rows.push(row.iter().map(|&x| x * scale).collect());
@@ -125,7 +129,8 @@ impl<const N: usize> Extended<N> {
             probe.velocities(|body, v| velocities.push((body, *v)));
             Ok(Sample { rows, velocities, open: left.max(probe.slack()) })
         };
-        // Threads share the configurations of large mechanisms. How many are drawn at once does not depend on the threads.
+        // Configurations of large mechanisms are evaluated in parallel. The batch size does not depend on the number of
+        // threads.
         let together = if width > LARGE { TOGETHER } else { 1 };
         // More rows than columns, so that no pivot is small by accident.
         let mut left = expected.map_or(width, |r| 4 * r) + 30;
@@ -170,10 +175,10 @@ impl<const N: usize> Extended<N> {
             }
             open = open.max(sample.open);
             quiet = if (span.rank(), rough.rank()) > before { 0 } else { quiet + 1 };
-            // Elimination in the order of rows can miss small pivots that full pivoting still sees.
+            // Elimination in row order can miss small pivots that full pivoting still finds.
             let done = match expected {
                 Some(rank) if quiet >= QUIET && rough.rank() < rank && !all => {
-                    // They see no more: what is missing may be small.
+                    // No new independent rows: keep further rows, since the missing pivots may be small.
                     all = true;
                     spare += rank - rough.rank();
                     false
@@ -188,8 +193,8 @@ impl<const N: usize> Extended<N> {
         let tolerance = Wide::<N>::TOLERANCE.max(MAGNIFIED * open);
         let samples = matrix.iter().map(|&x| f64::from(x)).collect();
         let mut found = FullPivots::new(matrix, width, tolerance);
-        // Where the loops do not close to the last digit, or relations hold to rounding only, rounding enters squared too: between its
-        // square and itself there is a step, but no rank that anybody meant.
+        // If the loops do not close to the last digit, or relations hold only up to rounding, rounding errors also
+        // enter squared. A large step between pivots then separates the intended rank from the squared rounding errors.
         let mut truncated = false;
         if blurred || open > Wide::<N>::TOLERANCE {
             let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
@@ -204,7 +209,7 @@ impl<const N: usize> Extended<N> {
         for &(row, column) in &found.places {
             let entries = &found.matrix[row * width..(row + 1) * width];
             let scale = entries[column].inverse().unwrap_or_else(Wide::one);
-            // Columns of earlier pivots hold what elimination skipped there.
+            // Columns of earlier pivots contain values that elimination did not update.
             let mut done: Vec<Wide<N>> = entries.iter().map(|&x| x * scale).collect();
             for &(_, earlier) in found.places.iter().take_while(|p| p.0 != row) {
                 done[earlier] = Wide::zero();
@@ -221,13 +226,13 @@ impl<const N: usize> Extended<N> {
         Ok(Self { rank, open, tolerance, truncated, rows, velocities, lengths, samples })
     }
 
-    /// Whether the loops close to the last digit and the last pivot that counts stands clear of rounding.
+    /// Returns whether the loops close to the last digit and the last kept pivot is well above the rounding error.
     pub fn is_clear(&self) -> bool {
         self.open <= Wide::<N>::TOLERANCE && self.rank.kept > CLEAR * Wide::<N>::TOLERANCE
     }
 
-    /// Whether a change of the parameters (in units of the mechanism's size) is null: it vanishes on every row to the tolerance (and to
-    /// the rounding of `f64`).
+    /// Returns whether a change of the parameters (in units of the size of the mechanism) is null: its product with
+    /// every row vanishes within the tolerance and the rounding error of `f64`.
     pub fn annihilates(&self, x: &[Wide<N>]) -> bool {
         let entries = x.iter().enumerate().filter(|(_, x)| x.weight() > 0.0);
         let entries: Vec<(usize, f64)> = entries.map(|(c, &x)| (c, f64::from(x))).collect();
@@ -238,7 +243,7 @@ impl<const N: usize> Extended<N> {
     }
 }
 
-/// For each parameter the power of `unit` that brings masses, first moments and inertias to one scale.
+/// Returns for each parameter the power of `unit` that brings masses, first moments and inertias to one scale.
 fn lengths(question: &Question<'_>, unit: f64) -> Vec<f64> {
     let mut out = vec![1.0; question.mechanism.parameter_count()];
     for block in question.mechanism.parameter_blocks() {

@@ -1,4 +1,5 @@
-//! Several bodies that one coordinate moves, as one body with a longer velocity and more parameters (appendix I).
+//! Several bodies moved by one coordinate, treated as one body with a longer velocity and parameter vector (appendix
+//! I).
 
 use nalgebra::SVector;
 
@@ -6,20 +7,22 @@ use crate::linalg::Number;
 use crate::mechanism::{BodyGeometry, BodyKind, Geometry};
 use crate::spatial::{Motion, Parameters, gradient_rate, inertia_gradient, pull_gradient};
 
-/// Dimensions of a body's velocity and parameters: a symmetric rotor has its spin and its `Izz`.
+/// Returns the dimensions of the velocity and the parameters of a body; a symmetric rotor has only its spin and its
+/// `Izz`.
 #[inline]
 pub(super) fn dimensions<T: Number>(body: &BodyGeometry<T>) -> (usize, usize) {
     if body.kind == BodyKind::SymmetricRotor { (1, 1) } else { (6, 10) }
 }
 
-/// The bodies of one cluster as one: velocities and parameters one after the other (appendix I).
+/// Bodies of one cluster combined into one: velocities and parameters are concatenated (appendix I).
 pub(super) struct Joined<'a, T: Number> {
     geometry: &'a Geometry<T>,
     pub bodies: &'a [usize],
     pub modes: usize,
     pub width_v: usize,
     pub width_k: usize,
-    /// Factor of all ratios where only directions of change matter: keeps rounded numbers from growing with the gear.
+    /// Common factor of all ratios where only directions of change matter; it keeps rounded numbers from growing with
+    /// the gear ratio.
     pace: T,
 }
 
@@ -45,7 +48,7 @@ impl<'a, T: Number> Joined<'a, T> {
         self.bodies.iter().map(move |&b| &geometry.bodies[b])
     }
 
-    /// The bodies with their slices of a velocity or parameter vector.
+    /// Returns the bodies with their slices of a velocity or parameter vector.
     fn slices<'b>(
         &'b self,
         x: &'b [T],
@@ -59,7 +62,8 @@ impl<'a, T: Number> Joined<'a, T> {
         })
     }
 
-    /// `X v`: a motion of the parent, as each body sees it (of a symmetric rotor the part along its axis).
+    /// Computes `X v`: a motion of the parent in the frame of each body (for a symmetric rotor, its component along the
+    /// axis).
     pub fn pull_motion(&self, v: &Motion<T>, out: &mut Vec<T>) {
         out.clear();
         for body in self.iter() {
@@ -68,7 +72,7 @@ impl<'a, T: Number> Joined<'a, T> {
         }
     }
 
-    /// `Φ`, each body's with its ratio.
+    /// Computes `Φ`, scaled with the ratio of each body.
     pub fn free_mode(&self, mode: usize, out: &mut Vec<T>) {
         out.clear();
         for body in self.iter() {
@@ -76,7 +80,7 @@ impl<'a, T: Number> Joined<'a, T> {
         }
     }
 
-    /// `(Φ×) v`; the spin of a symmetric rotor does not change as it turns.
+    /// Computes `(Φ×) v`; the spin of a symmetric rotor does not change as it turns.
     pub fn bracket(&self, mode: usize, v: &[T], out: &mut Vec<T>) {
         out.clear();
         for (body, own) in self.slices(v, |b| dimensions(b).0) {
@@ -89,7 +93,7 @@ impl<'a, T: Number> Joined<'a, T> {
         }
     }
 
-    /// `B(X)ᵀ k`.
+    /// Computes `B(X)ᵀ k`.
     pub fn pull_gradient(&self, k: &Parameters<T>, half: T, out: &mut Vec<T>) {
         out.clear();
         for body in self.iter() {
@@ -98,7 +102,7 @@ impl<'a, T: Number> Joined<'a, T> {
         }
     }
 
-    /// `A(Φ)ᵀ k`.
+    /// Computes `A(Φ)ᵀ k`.
     pub fn rate(&self, mode: usize, k: &[T], half: T, out: &mut Vec<T>) {
         out.clear();
         for (body, own) in self.slices(k, |b| dimensions(b).1) {
@@ -113,7 +117,7 @@ impl<'a, T: Number> Joined<'a, T> {
         }
     }
 
-    /// `M(v, Φ)` (eqs 36, 52).
+    /// Computes `M(v, Φ)` (eqs 36, 52).
     pub fn momentum(&self, mode: usize, v: &[T], out: &mut Vec<T>) {
         out.clear();
         for (body, own) in self.slices(v, |b| dimensions(b).0) {

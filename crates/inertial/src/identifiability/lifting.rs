@@ -1,14 +1,14 @@
-//! Exact motions of a mechanism with loops: power series that stay closed.
+//! Exact motions of mechanisms with loops, as power series that keep the loops closed.
 //!
 //! Random configurations over GF(p) cannot close loops, but curves through one closed configuration can: the closure
 //! lifts from one order in time to the next (Hensel), by one constant linear solve per order. A curve never leaves the
-//! assembly branch it starts on. This is lifting in Z/pᵏ with the time `t` in place of `p`, with two advantages:
+//! assembly branch on which it starts. This is lifting in Z/pᵏ with the time `t` in place of `p`, with two advantages:
 //! numbers stay single words, and since null vectors do not depend on `t`, each order of a row of the regressor is a
-//! row over GF(p) of its own, so that elimination needs no valuations.
+//! separate row over GF(p), so that elimination needs no valuations.
 //!
-//! Loops enter by their velocities alone, `J(q) v = 0`: a mechanism that starts closed and moves so stays closed.
-//! Constraints that depend on the others (overconstrained machines) are left out of the solve and must then hold by
-//! themselves at every order; where they do not, the starting configuration is singular.
+//! Loops enter through the velocity constraints only, `J(q) v = 0`: a mechanism that starts closed and satisfies them
+//! stays closed. Redundant constraints (overconstrained machines) are left out of the solve and must then hold at every
+//! order; if they do not, the starting configuration is singular.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -16,36 +16,36 @@ use crate::linalg::{Echelon, FullPivots, Number, Pivot, SplitMix};
 use crate::mechanism::Assembled;
 use crate::spatial::{Force, Motion, Pose, skew};
 
-/// Why curves cannot start from a configuration.
+/// Reason why no curve can start from a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stuck {
-    /// It has more freedoms at first order than motions: a singular configuration, or geometry that does not fit.
+    /// Singular configuration with more freedoms at first order than motions, or inconsistent geometry.
     Singular,
-    /// The loops leave no motion at all.
+    /// Loops that permit no motion.
     Rigid,
 }
 
-/// A starting configuration whose constraints have been solved at first order.
+/// Starting configuration whose constraints have been solved at first order.
 #[derive(Debug, Clone)]
 pub struct Start<'a, T: Number> {
     pub(super) assembled: &'a Assembled<T>,
     /// Rows of the constraint Jacobian that are solved, and those that follow from them.
     solved: Vec<usize>,
     implied: Vec<usize>,
-    /// Velocity coordinates that the solved rows determine, and the others.
+    /// Velocity coordinates determined by the solved rows, and the independent ones.
     dependent: Vec<usize>,
     independent: Vec<usize>,
     /// Inverse of the Jacobian's block `solved × dependent`, row-major.
     inverse: Vec<T>,
-    /// Bodies on the way from the ground to each loop's two sides; those common to both cancel.
+    /// Bodies on the paths from the ground to both sides of each loop; bodies common to both sides cancel.
     paths: Vec<Vec<(usize, bool)>>,
-    /// For each constraint the velocity coordinates that it can depend on.
+    /// Velocity coordinates on which each constraint can depend.
     reach: Vec<Vec<usize>>,
 }
 
 impl<'a, T: Number> Start<'a, T> {
-    /// Chooses independent coordinates: as far as the loops allow, those not marked in `prefer_dependent`. Rounded numbers
-    /// cannot tell how far that is: there the marked ones must be dependent.
+    /// Chooses independent coordinates, as far as possible among those not marked in `prefer_dependent`. With rounded
+    /// numbers the marked coordinates must all be dependent.
     pub fn new(assembled: &'a Assembled<T>, prefer_dependent: &[bool]) -> Result<Self, Stuck> {
         let nv = assembled.nv;
         let paths: Vec<_> =
@@ -100,22 +100,22 @@ impl<'a, T: Number> Start<'a, T> {
         Ok(start)
     }
 
-    /// Degrees of freedom of the closed mechanism.
+    /// Returns the degrees of freedom of the closed mechanism.
     pub fn mobility(&self) -> usize {
         self.independent.len()
     }
 
-    /// The velocity coordinates chosen as independent.
+    /// Returns the velocity coordinates chosen as independent.
     pub fn independent(&self) -> &[usize] {
         &self.independent
     }
 
-    /// Number of constraints that follow from the others.
+    /// Returns the number of redundant constraints.
     pub fn redundant(&self) -> usize {
         self.implied.len()
     }
 
-    /// `x` with `A x = −b` on the solved rows, for the dependent coordinates; `b` has one entry per constraint.
+    /// Solves `A x = −b` on the solved rows for the dependent coordinates; `b` has one entry per constraint.
     fn solve(&self, b: impl Fn(usize) -> T, mut put: impl FnMut(usize, T)) {
         let n = self.solved.len();
         for (i, &v) in self.dependent.iter().enumerate() {
@@ -127,7 +127,7 @@ impl<'a, T: Number> Start<'a, T> {
     }
 }
 
-/// As many rows of a row-major matrix as columns are marked, the most independent ones in these.
+/// Returns as many rows of a row-major matrix as columns are marked, chosen to be most independent in these columns.
 fn best_rows<T: Number>(jacobian: &[T], marked: &[bool]) -> Option<Vec<usize>> {
     let width = marked.iter().filter(|&&m| m).count();
     let rows = jacobian.chunks_exact(marked.len().max(1));
@@ -138,7 +138,8 @@ fn best_rows<T: Number>(jacobian: &[T], marked: &[bool]) -> Option<Vec<usize>> {
 
 fn path<T: Number>(assembled: &Assembled<T>, a: Option<usize>, b: Option<usize>) -> Vec<(usize, bool)> {
     let (mut a, mut b, mut out) = (a, b, Vec::new());
-    // Indices grow outward: climb from the larger until both sides meet (`None`, the ground, is the least).
+    // Indices increase outward: move inward from the larger one until both sides meet (`None`, the ground, is the
+    // smallest).
     while a != b {
         let (at, positive) = if a > b { (&mut a, false) } else { (&mut b, true) };
         if let Some(i) = *at {
@@ -149,7 +150,7 @@ fn path<T: Number>(assembled: &Assembled<T>, a: Option<usize>, b: Option<usize>)
     out
 }
 
-/// The inverse of a square matrix, row-major.
+/// Computes the inverse of a square row-major matrix.
 pub(super) fn inverse<T: Number>(mut a: Vec<T>, n: usize) -> Option<Vec<T>> {
     let mut out = vec![T::zero(); n * n];
     (0..n).for_each(|i| out[i * n + i] = T::one());
@@ -160,7 +161,7 @@ pub(super) fn inverse<T: Number>(mut a: Vec<T>, n: usize) -> Option<Vec<T>> {
             out.swap(c * n + k, pivot * n + k);
         }
         let scale = a[c * n + c].inverse()?;
-        // Mechanisms with many loops have few entries in each row.
+        // Mechanisms with many loops have sparse rows.
         let scaled = |matrix: &mut [T]| -> Vec<(usize, T)> {
             let row = &mut matrix[c * n..(c + 1) * n];
             row.iter_mut().for_each(|x| *x *= scale);
@@ -182,7 +183,7 @@ pub(super) fn inverse<T: Number>(mut a: Vec<T>, n: usize) -> Option<Vec<T>> {
 #[derive(Debug, Clone, Default)]
 struct Track<T: Number>(Vec<Pose<T>>);
 
-/// `Σ_{i+j=k} f(a_i, b_j)`.
+/// Computes `Σ_{i+j=k} f(a_i, b_j)`.
 #[inline]
 pub(super) fn convolve<A, B, S: std::ops::AddAssign>(
     zero: S,
@@ -198,29 +199,29 @@ pub(super) fn convolve<A, B, S: std::ops::AddAssign>(
     sum
 }
 
-/// A closed motion from a [`Start`], known to some order in time and extended order by order.
+/// Closed motion from a [`Start`], known up to some order in time and extended order by order.
 #[derive(Debug, Clone)]
 pub struct Curve<'a, T: Number> {
     start: &'a Start<'a, T>,
-    /// Pose of each body in its parent, and in the world.
+    /// Pose of each body relative to its parent, and relative to the world.
     relative: Vec<Track<T>>,
     world: Vec<Track<T>>,
-    /// Free modes of each body in the world.
+    /// Free modes of each body in the world frame.
     screws: Vec<Vec<Vec<Motion<T>>>>,
-    /// Constraint wrenches of each loop in the world.
+    /// Constraint wrenches of each loop in the world frame.
     wrenches: Vec<Vec<Vec<Force<T>>>>,
     /// Constraint Jacobian by order, row-major.
     jacobians: Vec<Vec<T>>,
-    /// Velocities by order; their first two orders are random at the independent coordinates.
+    /// Velocities by order; the first two orders are random at the independent coordinates.
     velocities: Vec<Vec<T>>,
-    /// `∂v/∂v_independent` by order: columns per independent coordinate, each of all coordinates.
+    /// Gradients `∂v/∂v_independent` by order: one column per independent coordinate, with entries for all coordinates.
     gradients: Vec<Vec<Vec<T>>>,
-    /// By how much rounded numbers leave constraints open that should follow from the others.
+    /// Residual of the redundant constraints with rounded numbers.
     slack: f64,
 }
 
 impl<'a, T: Number> Curve<'a, T> {
-    /// The curve before its first order.
+    /// Creates a curve without any order.
     pub(super) fn new(start: &'a Start<'a, T>) -> Self {
         let assembled = start.assembled;
         let n = assembled.bodies.len();
@@ -241,8 +242,8 @@ impl<'a, T: Number> Curve<'a, T> {
         }
     }
 
-    /// Number of orders known.
-    #[allow(clippy::len_without_is_empty)] // A curve without orders is of no use to anybody.
+    /// Returns the number of known orders.
+    #[allow(clippy::len_without_is_empty)] // A curve without orders is never used.
     pub fn len(&self) -> usize {
         self.velocities.len()
     }
@@ -299,7 +300,7 @@ impl<'a, T: Number> Curve<'a, T> {
         Ok(())
     }
 
-    /// Extends poses, screws, wrenches and the Jacobian by one order, from the velocities before it.
+    /// Extends poses, screws, wrenches and the Jacobian by one order, using the velocities of lower orders.
     fn push_geometry(&mut self) {
         let assembled = self.start.assembled;
         let k = self.jacobians.len();
@@ -372,7 +373,7 @@ impl<'a, T: Number> Curve<'a, T> {
         self.jacobians.push(jacobian);
     }
 
-    /// Order `k` of body `i`'s pose in its parent: `k X_k = Σ X_j [ξ_{k−1−j}]` from `Ẋ = X [ξ]`.
+    /// Computes order `k` of the pose of body `i` relative to its parent: `k X_k = Σ X_j [ξ_{k−1−j}]` from `Ẋ = X [ξ]`.
     fn advance(&self, i: usize, k: usize) -> Pose<T> {
         let body = &self.start.assembled.bodies[i];
         let poses = &self.relative[i].0;
@@ -383,7 +384,7 @@ impl<'a, T: Number> Curve<'a, T> {
             sum.rotation += poses[j].rotation * skew(&twist.angular);
             sum.translation += poses[j].rotation * twist.linear;
         }
-        // Orders stay far below the characteristic.
+        // Orders are far smaller than the characteristic of the field.
         let scale = integer::<T>(k).inverse().unwrap_or_else(T::zero);
         Pose::new(sum.rotation * scale, sum.translation * scale)
     }
@@ -412,54 +413,54 @@ impl<'a, T: Number> Curve<'a, T> {
         }
     }
 
-    /// The velocities of all coordinates at order `k` as the independent ones move with constant `rates`.
+    /// Returns the velocities of all coordinates at order `k` if the independent ones move with constant `rates`.
     pub(super) fn rates(&self, rates: &[T], k: usize) -> Vec<T> {
         let column =
             |v: usize| self.gradients[k].iter().zip(rates).fold(T::zero(), |sum, (g, &r)| sum + g[v] * r);
         (0..self.start.assembled.nv).map(column).collect()
     }
 
-    /// The velocities of all coordinates at order `k` on the curve itself.
+    /// Returns the velocities of all coordinates at order `k` on the curve itself.
     pub(super) fn velocity(&self, k: usize) -> Vec<T> {
         self.velocities[k].clone()
     }
 
-    /// Adds to the velocities of the first coordinates at the last order, on which no loop depends.
+    /// Adds to the velocities of the first coordinates at the last order; no loop depends on these coordinates.
     pub(super) fn push_base(&mut self, change: &[T]) {
         if let Some(velocity) = self.velocities.last_mut() {
             velocity.iter_mut().zip(change).for_each(|(v, &x)| *v += x);
         }
     }
 
-    /// By how much rounded numbers leave constraints open that should follow from the others; zero for exact ones.
+    /// Returns the residual of the redundant constraints with rounded numbers; zero for exact numbers.
     pub(super) fn slack(&self) -> f64 {
         self.slack
     }
 
-    /// Direction of gravity in the world.
+    /// Returns the direction of gravity in the world frame.
     pub(super) fn gravity(&self) -> Vector3<T> {
         self.start.assembled.gravity
     }
 
-    /// Degrees of freedom.
+    /// Returns the degrees of freedom.
     pub(super) fn freedoms(&self) -> usize {
         self.start.mobility()
     }
 
-    /// Poses of a body in the world by order.
+    /// Returns the poses of a body in the world frame by order.
     pub(super) fn world(&self, body: usize) -> &[Pose<T>] {
         &self.world[body].0
     }
 }
 
-/// Twists by order in time, each in its body's own frame.
+/// Twists by order in time, each in the frame of its body.
 #[derive(Debug, Clone)]
 pub(super) struct Twists<T: Number> {
-    /// The world's own.
+    /// Twists of the world.
     pub ground: Vec<Motion<T>>,
-    /// The bodies'.
+    /// Twists of the bodies.
     pub own: Vec<Vec<Motion<T>>>,
-    /// Velocity of each body's origin as if fixed to its parent, in the parent's frame.
+    /// Velocity of the origin of each body as if fixed to its parent, in the frame of the parent.
     carried: Vec<Vec<Vector3<T>>>,
 }
 
@@ -472,7 +473,7 @@ impl<T: Number> Twists<T> {
         self.own.first().map_or(0, Vec::len)
     }
 
-    /// Forgets the last order.
+    /// Removes the last order.
     pub fn pop(&mut self) {
         for track in &mut self.own {
             track.pop();
@@ -483,13 +484,13 @@ impl<T: Number> Twists<T> {
     }
 }
 
-/// The image of an order in time.
+/// Converts an order in time to a number of type `T`.
 #[allow(clippy::cast_possible_wrap)] // Orders are small.
 pub(super) fn integer<T: Number>(k: usize) -> T {
     T::from_i64(k as i64)
 }
 
-/// The product of two vectors in some places.
+/// Computes the dot product of two vectors over the given positions.
 fn dot<T: Number>(places: &[usize], a: &[T], b: &[T]) -> T {
     places.iter().fold(T::zero(), |sum, &i| sum + a[i] * b[i])
 }

@@ -1,19 +1,20 @@
-//! What the numbers of a file say where they are taken literally.
+//! Rank of the geometry as written in the file, without correction of rounded numbers.
 
 use super::certificate::Question;
 use super::options::AnalyzeOptions;
 use crate::mechanism::ExactGeometry;
 
-/// At most so many joints are tried one by one to find those whose rounding makes a difference.
+/// Maximum number of joints that are tested individually for rounding that changes the rank.
 const MOST_SUSPECTS: usize = 64;
 
-/// Joints that snapping moves by less than this (radians, and lengths relative to the robot's size) are not worth a word.
+/// Smallest displacement by snapping (radians, and lengths relative to the size of the robot) that is reported.
 const WORTH_A_WORD: f64 = 1e-9;
 
-/// The rank where the geometry of each body is known to a tolerance; `None` where the loops do not move then.
+/// Rank as a function of the tolerance of the geometry of each body; `None` if the loops do not move with it.
 pub(super) type RankAsWritten<'a> = dyn Fn(&dyn Fn(usize) -> f64) -> Option<usize> + 'a;
 
-/// Says which joint snapping has moved most, where it has changed combinations but not the rank.
+/// Returns a warning that names the joint moved most by snapping, for the case that the combinations but not the rank
+/// changed.
 fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry) -> Option<String> {
     let (a, b) = (meant.to::<f64>(), literal.to::<f64>());
     let far = |i: usize| {
@@ -37,7 +38,8 @@ fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry
     })
 }
 
-/// The rank of the numbers as they stand; where it differs, a warning names the joints that make the difference.
+/// Computes the rank of the geometry as written; if it differs, adds a warning with the joints that cause the
+/// difference.
 pub(super) fn literal_rank(
     question: &Question<'_>,
     options: &AnalyzeOptions,
@@ -68,7 +70,7 @@ pub(super) fn literal_rank(
     };
     let mut guilty: Vec<usize> = suspects.iter().copied().take(MOST_SUSPECTS).filter(differs).collect();
     if guilty.is_empty() {
-        // Only several of them together, or gravity.
+        // No single joint causes the difference: several joints together, or gravity.
         guilty = suspects;
     }
     let mut names: Vec<&str> = Vec::new();

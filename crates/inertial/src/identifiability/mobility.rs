@@ -1,9 +1,9 @@
-//! The nearest geometry with which overconstrained loops move.
+//! Nearest geometry for which overconstrained loops move.
 //!
-//! A linkage that moves though its constraints are too many (Bennett's, Goldberg's, ...) stops doing so once its numbers are rounded, and
-//! no list of relations between its axes says what was meant. What was meant is the motion: the loops close in every configuration. So
-//! the nearest geometry is sought whose loops close in many configurations at once, and whose axes are parallel or at right angles where
-//! they nearly are.
+//! A linkage that moves although it has too many constraints (Bennett, Goldberg, ...) becomes rigid when its numbers
+//! are rounded, and no list of relations between its axes describes the intended geometry. The intended property is the
+//! motion: the loops close in every configuration. This module therefore searches for the nearest geometry whose loops
+//! close in many configurations at once, and whose nearly parallel or nearly perpendicular axes are exactly so.
 
 use nalgebra::Vector3;
 use num_traits::{One, Zero};
@@ -15,55 +15,57 @@ use crate::linalg::{FullPivots, Number, Wide};
 use crate::mechanism::{Assembled, AssembledLoop, Closing};
 use crate::spatial::{Field, Force, Motion, Pose};
 
-/// Configurations in which the loops are to close.
+/// Number of configurations in which the loops have to close.
 const CONFIGURATIONS: usize = 12;
 
-/// Steps of the walk from one of them to the next.
+/// Number of steps of the walk between two of these configurations.
 const STRIDE: usize = 2;
 
-/// Steps of Newton's method, at most.
+/// Maximum number of Newton steps.
 const MOST_STEPS: usize = 20;
 
-/// Mechanisms with more joints are not tried: the equations are dense.
+/// Maximum number of joints; larger mechanisms are skipped because the equations are dense.
 const MOST_JOINTS: usize = 40;
 
-/// Pivots up to this, relative to the first, are rounding of doubles.
+/// Pivots up to this, relative to the first, are rounding errors of doubles.
 const SMALLEST_PIVOT: f64 = 1e-11;
 
-/// Conditions count whose pivots are above the square root of what is open, and down to this part of it where that does not suffice.
+/// Smallest factor of the pivot threshold. Conditions with pivots above the square root of the closure error are used
+/// first; if they are not sufficient, the threshold is reduced down to this factor.
 const WEAKEST: f64 = 1e-3;
 
-/// A direction of a mechanism.
+/// Direction in a mechanism.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Heading {
-    /// That of gravity.
+    /// Direction of gravity.
     Gravity,
-    /// The axis of a body's joint.
+    /// Axis of the joint of a body.
     Body(usize),
-    /// The axis of a loop joint.
+    /// Axis of a loop joint.
     Loop(usize),
 }
 
-/// Two directions that are parallel, or at right angles.
+/// Two directions that are parallel or perpendicular.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Inclination {
     pub headings: [Heading; 2],
     pub parallel: bool,
 }
 
-/// An equation in one configuration: its value, and the wrench whose work in a motion of one body against another is the change of it.
+/// Equation in one configuration: its value, and the wrench whose work in a relative motion of two bodies is the change
+/// of the value.
 struct Condition<const N: usize> {
     value: Wide<N>,
     wrench: Force<Wide<N>>,
-    /// The body that counts negatively, and the one that counts positively.
+    /// Bodies that enter with negative and positive sign.
     sides: [Option<usize>; 2],
-    /// The loop joint whose end on the first body counts with it.
+    /// Loop joint whose end on the first body moves with it.
     end: Option<usize>,
 }
 
 impl<const N: usize> Site<'_, '_, N> {
-    /// The geometry nearest to its own with which the loops close in many configurations to the last digit, and how far it is; `None`
-    /// where there is none near.
+    /// Returns the nearest geometry whose loops close in many configurations to the last digit, and its distance;
+    /// `None` if there is none nearby.
     pub(super) fn mobile(
         &self,
         inclinations: &[Inclination],
@@ -95,7 +97,7 @@ impl<const N: usize> Site<'_, '_, N> {
                 return Some((base, moved));
             }
             if open > 0.5 * before {
-                // What is missing may be conditions that were left out as too weak.
+                // The missing conditions may have been dropped because of small pivots.
                 least *= 0.1;
                 if least < WEAKEST {
                     return None;
@@ -109,7 +111,7 @@ impl<const N: usize> Site<'_, '_, N> {
         None
     }
 
-    /// Moves the joints of a mechanism on the bodies that carry them.
+    /// Moves the joints of a mechanism relative to the bodies that carry them.
     fn apply(&self, step: &[Wide<N>], to: &mut Assembled<Wide<N>>) {
         let size = Wide::from(self.size);
         let mut steps = step.chunks_exact(6).map(|x| {
@@ -125,13 +127,13 @@ impl<const N: usize> Site<'_, '_, N> {
         }
     }
 
-    /// What is to hold in a configuration: closed loops, and the inclinations.
+    /// Returns the conditions in one configuration: closed loops, and the inclinations.
     fn conditions(&self, at: &Assembled<Wide<N>>, inclinations: &[Inclination]) -> Option<Vec<Condition<N>>> {
         let poses = at.world_poses();
         let mut out = closures(at, &poses).ok()?;
         let length = Wide::from(self.size.recip());
         for (condition, lengthy) in &mut out {
-            // In units of the mechanism's size.
+            // Lengths in units of the size of the mechanism.
             if *lengthy {
                 condition.value *= length;
                 condition.wrench = condition.wrench * length;
@@ -166,8 +168,8 @@ impl<const N: usize> Site<'_, '_, N> {
         Some(out)
     }
 
-    /// The conditions of one configuration once its dependent coordinates are eliminated: rows of coefficients in the steps of the
-    /// joints, each with its value.
+    /// Eliminates the dependent coordinates from the conditions of one configuration. Returns rows of coefficients in
+    /// the displacements of the joints, each with its value.
     fn net_rows(&self, conditions: &[Condition<N>], at: &Assembled<Wide<N>>) -> Option<Vec<Wide<N>>> {
         let poses = at.world_poses();
         let (bodies, inner) = (at.bodies.len(), self.columns.len());
@@ -220,7 +222,7 @@ impl<const N: usize> Site<'_, '_, N> {
     }
 }
 
-/// The closure of the loops, each equation with whether its value is a length.
+/// Returns the closure equations of the loops, each with whether its value is a length.
 fn closures<const N: usize>(
     at: &Assembled<Wide<N>>,
     poses: &[Pose<Wide<N>>],
@@ -236,7 +238,7 @@ fn closures<const N: usize>(
     Ok(out)
 }
 
-/// Two unit vectors across another.
+/// Returns two unit vectors perpendicular to another one.
 fn across<const N: usize>(u: &Vector3<Wide<N>>) -> Vec<Vector3<Wide<N>>> {
     let least = (0..3).min_by(|&i, &j| u[i].weight().total_cmp(&u[j].weight())).unwrap_or(0);
     let x = u.cross(&Vector3::ith(least, Wide::one()));
@@ -244,7 +246,7 @@ fn across<const N: usize>(u: &Vector3<Wide<N>>) -> Vec<Vector3<Wide<N>>> {
     vec![x, u.cross(&x)]
 }
 
-/// The least `x` with `A x = −b` on the clearly independent ones of some rows `[A | b]`.
+/// Computes the smallest `x` with `A x = −b` on the clearly independent rows among `[A | b]`.
 fn least_step<const N: usize>(rows: &[Wide<N>], width: usize, tolerance: f64) -> Option<Vec<Wide<N>>> {
     let rough: Vec<f64> =
         rows.chunks_exact(width).flat_map(|r| r[..width - 1].iter().map(|&x| f64::from(x))).collect();

@@ -1,7 +1,8 @@
-//! Which inertial parameters can be known, and in which combinations.
+//! Identifiability of inertial parameters and their combinations.
 //!
-//! [`analyze`] answers for a whole mechanism. Underneath, [`rpna`] finds what cannot be known, joint by joint; [`sampling`]
-//! finds what can, at random configurations; both run on exact numbers, and where they meet the answer is certain.
+//! [`analyze`] analyses a whole mechanism. It combines two exact methods: [`rpna`] computes the null space joint by
+//! joint, and [`sampling`] computes the row space at random configurations. If both give the same rank, the result is
+//! certain.
 
 mod analysis;
 pub mod base_parameters;

@@ -1,13 +1,13 @@
 //! Minimal parameters of a free-flying tree with revolute joints in closed form (paper 002, section IV).
 //!
-//! Across a hinge three parameters of the child move to its parent without any momentum noticing: the mass, which acts at
-//! the hinge's origin; the first moment along the axis; and the disc `1 − zzᵀ` of rotational inertia, which looks the same
-//! at every angle. With `z` the axis and `b` the origin of the child in its parent these are the paper's
-//! `k₂ = [−b̃², 1, b]`, `k₃ = [t₂, 0, t₃]` and `k₁ = [t₁, 0, 0]` (eqs 18–20), where for its frames `z = (0, −Sα, Cα)` gives
-//! `t₁ = [1, C², S², 0, CS, 0]`, `t₂ = [2(b₃C−b₂S), 2b₃C, −2b₂S, b₁S, b₃S−b₂C, −b₁C]` (its fourth entry is missing in
-//! print) and `t₃ = z`.
+//! Across a hinge, three parameters of the child can be moved to its parent without changing any momentum: the mass,
+//! concentrated at the origin of the hinge; the first moment along the axis; and the disc `1 − zzᵀ` of rotational
+//! inertia, which is the same at every angle. With `z` the axis and `b` the origin of the child in its parent these are
+//! the paper's `k₂ = [−b̃², 1, b]`, `k₃ = [t₂, 0, t₃]` and `k₁ = [t₁, 0, 0]` (eqs 18–20), where for its frames `z = (0,
+//! −Sα, Cα)` gives `t₁ = [1, C², S², 0, CS, 0]`, `t₂ = [2(b₃C−b₂S), 2b₃C, −2b₂S, b₁S, b₃S−b₂C, −b₁C]` (its fourth entry
+//! is missing in print) and `t₃ = z`.
 //!
-//! [`super::analyze`] with [`super::Measured::Momentum`] answers the same question for every other joint.
+//! [`super::analyze`] with [`super::Measured::Momentum`] covers all other joint types.
 
 use nalgebra::{DMatrix, Matrix3, Vector3};
 
@@ -15,7 +15,7 @@ use crate::mechanism::{BodyKind, JointType, Mechanism};
 use crate::spatial::{Inertia, Parameters, Pose, transfer_matrix};
 use crate::{Error, Place, Result};
 
-/// The paper's order of a link's parameters (`φ`, eq. 10), by their place in this library's.
+/// Order of the parameters of a link in the paper (`φ`, eq. 10), with their positions in the order of this library.
 const PAPER_ORDER: [(&str, usize); 10] = [
     ("Ixx", 4),
     ("Iyy", 7),
@@ -29,13 +29,14 @@ const PAPER_ORDER: [(&str, usize); 10] = [
     ("hz", 3),
 ];
 
-/// Places in this library's order of the parameters that move to the parent: `Iyy`, `m`, `hz` (the paper's 2, 7, 10).
+/// Positions, in the order of this library, of the parameters that move to the parent: `Iyy`, `m`, `hz` (the paper's 2,
+/// 7, 10).
 const REDUNDANT: [usize; 3] = [7, 0, 3];
 
-/// The closed form: `φ_m = regroup · π`, and the columns of the regressor that multiply it.
+/// Minimal parameters in closed form: `φ_m = regroup · π`, and the columns of the regressor that multiply them.
 ///
-/// Ten parameters of the base, then seven of each body: `Ixx−Iyy Izz Ixy Iyz Izx hx hy`, in a frame whose `z` is its hinge's
-/// axis (the body's own frame where that is its `z` already).
+/// The base has ten parameters and each body has seven: `Ixx−Iyy Izz Ixy Iyz Izx hx hy`, in a frame whose `z` is the
+/// axis of its hinge (the body frame itself if the axis is its `z`).
 ///
 /// ```
 /// use inertial::identifiability::momentum::MinimalParameters;
@@ -50,23 +51,23 @@ const REDUNDANT: [usize; 3] = [7, 0, 3];
 /// ```
 #[derive(Debug, Clone)]
 pub struct MinimalParameters {
-    /// `BODY.NAME`, in the paper's order (eq. 25).
+    /// Names of the form `BODY.NAME`, in the order of the paper (eq. 25).
     pub names: Vec<String>,
-    /// Takes all parameters to the minimal ones (eqs 21–23): `(10 + 7n) × np`.
+    /// Matrix that maps all parameters to the minimal ones (eqs 21–23): `(10 + 7n) × np`.
     pub regroup: DMatrix<f64>,
-    /// Takes the momentum regressor `K` to the minimal one, `K_m = K · columns` (eq. 24): `np × (10 + 7n)`.
+    /// Matrix that maps the momentum regressor `K` to the minimal one, `K_m = K · columns` (eq. 24): `np × (10 + 7n)`.
     pub columns: DMatrix<f64>,
 }
 
 impl MinimalParameters {
-    /// Of a floating base that carries a tree of hinges.
+    /// Computes the minimal parameters of a floating base that carries a tree of hinges.
     pub fn new(mechanism: &Mechanism) -> Result<Self> {
         check(mechanism)?;
         let bodies = mechanism.bodies();
         let np = mechanism.parameter_count();
-        // Frames whose z is the hinge's axis, in the bodies' frames.
+        // Frames whose z is the axis of the hinge, in the body frames.
         let aligned: Vec<Matrix3<f64>> = bodies.iter().map(|b| aligned(&b.joint_type)).collect();
-        // φ̃ of each body as a linear map of all parameters, filled from the tips inward (eqs 21, 22).
+        // φ̃ of each body as a linear map of all parameters, computed from the tips inward (eqs 21, 22).
         let mut grouped: Vec<SMatrixX> = (0..bodies.len())
             .map(|i| {
                 let mut own = SMatrixX::zeros(np);
@@ -99,7 +100,7 @@ impl MinimalParameters {
                 let mut combination = grouped[i].row(place).into_owned();
                 let mut name = format!("{}.{name}", body.name);
                 if hinged && place == 4 {
-                    // Iyy moves to the parent as part of a disc, and leaves its opposite on Ixx (eq. 18).
+                    // Iyy moves to the parent as part of a disc, which subtracts it from Ixx (eq. 18).
                     combination -= grouped[i].row(7);
                     name.push_str("-Iyy");
                 }
@@ -112,17 +113,17 @@ impl MinimalParameters {
         Ok(Self { names, regroup, columns })
     }
 
-    /// Number of minimal parameters.
+    /// Returns the number of minimal parameters.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Never: the base has ten.
+    /// Returns `false`: the base has ten parameters.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// `φ_m` of given parameters (in the order of [`Mechanism::parameters`]).
+    /// Computes `φ_m` from parameters in the order of [`Mechanism::parameters`].
     pub fn values(&self, parameters: &[f64]) -> Result<Vec<f64>> {
         let expected = self.regroup.ncols();
         if parameters.len() != expected {
@@ -133,11 +134,11 @@ impl MinimalParameters {
     }
 }
 
-/// Ten rows over all parameters.
+/// Matrix with ten rows and one column for each parameter.
 type SMatrixX = nalgebra::OMatrix<f64, nalgebra::Const<10>, nalgebra::Dyn>;
 
-/// `k₁, k₂, k₃`: what a unit of the child's `Iyy` (with as much `Ixx`), `m` and `hz` is in the parent, for a hinge with axis
-/// `z` at `b`.
+/// Returns `k₁, k₂, k₃`: the parameters of the parent equivalent to a unit of the child's `Iyy` (with equal `Ixx`), `m`
+/// and `hz`, for a hinge with axis `z` at `b`.
 fn dependence(z: &Vector3<f64>, b: &Vector3<f64>) -> [Parameters; 3] {
     let (one, zero) = (Matrix3::identity(), Vector3::zeros());
     let disc = Inertia { mass: 0.0, first_moment: zero, rotational: one - z * z.transpose() };
@@ -152,12 +153,12 @@ fn dependence(z: &Vector3<f64>, b: &Vector3<f64>) -> [Parameters; 3] {
     [disc, point, along].map(|i| i.parameters())
 }
 
-/// A frame whose `z` is the joint's axis, in the body's frame: the least turn that brings it there.
+/// Returns a frame whose `z` is the axis of the joint, in the body frame, obtained by the smallest rotation.
 fn aligned(joint: &JointType) -> Matrix3<f64> {
     let JointType::Revolute { axis } = joint else { return Matrix3::identity() };
     let z = Vector3::z();
     if z.cross(axis).norm() == 0.0 {
-        return Matrix3::identity(); // a disc does not know which way it turns
+        return Matrix3::identity(); // a disc is the same for both directions of its axis
     }
     nalgebra::Rotation3::rotation_between(&z, axis)
         .map_or_else(Matrix3::identity, nalgebra::Rotation3::into_inner)

@@ -1,4 +1,5 @@
-//! Open chains: the recursion gives the answer, sections give the lower bound, fresh configurations check the combinations.
+//! Analysis of open chains: the recursion gives the result, sections give the lower bound, and fresh configurations
+//! verify the combinations.
 
 use super::base_parameters::{Dependence, Regrouping, Written};
 use super::certificate::{Certificate, CertificateKind, Finding, JointTransfers, Question};
@@ -13,28 +14,29 @@ use crate::{Error, Result};
 
 const FIRST: u64 = First::PRIME;
 
-/// Numbers of 77 digits.
+/// Numbers with 77 digits.
 type Digits = Wide<4>;
 
-/// Exact numbers with their values.
+/// Exact number (modulo a prime) paired with its multi-precision value.
 type Real<V = Digits> = Shadow<FIRST, V>;
 
-/// Up to so many columns, combinations are computed in 77 digits, beyond in 31.
+/// Maximum number of columns for which combinations are computed with 77 digits; beyond it 31 digits are used.
 const MOST_WIDE: usize = 700;
 
-/// A printed combination may miss a fresh row by this much of its terms: a few roundings of double precision.
+/// Tolerance of the residual of a printed combination on a fresh row, relative to its terms: a few rounding errors of
+/// double precision.
 const RESIDUAL: f64 = 1e-12;
 
-/// What 77 digits leave of a zero, relative to the largest number.
+/// Rounding error of a zero in 77 digits, relative to the largest number.
 const NOTHING: f64 = 1e-40;
 
-/// Rows whose numbers are all smaller than this are zero: random states are of order one, lengths hardly below a nanometre.
+/// Rows with all entries below this are zero: random states are of order one, and lengths are rarely below a nanometre.
 const SMALLEST_ROW: f64 = 1e-20;
 
-/// Fresh rows that combinations are checked against.
+/// Number of fresh rows used to verify combinations.
 const FRESH: u64 = 2;
 
-/// A number that a value of many digits can be rounded to.
+/// Number type to which a multi-precision value can be rounded.
 trait Rounded: Number + Into<f64> {
     fn rounded(x: Digits) -> Self;
 }
@@ -52,8 +54,9 @@ impl Rounded for Double {
     }
 }
 
-/// Chance that a zero modulo one prime is none: `decisions` numbers were compared with zero, each a polynomial of the given
-/// degree in numbers that are as good as random modulo the prime (Schwartz and Zippel). Two primes must err together.
+/// Bounds the probability that a nonzero number is zero modulo both primes. `decisions` numbers are compared with zero;
+/// each is a polynomial of the given degree in numbers that are effectively random modulo a prime (Schwartz and
+/// Zippel). An error requires that both primes fail together.
 pub(super) fn error_probability(decisions: f64, degree: f64) -> f64 {
     (decisions * degree / FIRST as f64).min(1.0).powi(2)
 }
@@ -76,7 +79,7 @@ impl Question<'_> {
         out
     }
 
-    /// The answer of the recursion, certified joint by joint.
+    /// Computes the result by the recursion, certified joint by joint.
     pub fn by_recursion(&self, geometry: &ExactGeometry, topology: &Topology, scope: Scope) -> Finding {
         let width = self.mechanism.parameter_count();
         let real = geometry.to::<Real>();
@@ -141,7 +144,7 @@ impl Question<'_> {
             rank_upper: upper,
             exact: lower == upper && second == nullity && holds,
             kind: if found.restricted == 0 { CertificateKind::Proved } else { CertificateKind::Randomised },
-            // Three spans of at most 20 columns for each joint, of numbers from the joints before it.
+            // Three spans of at most 20 columns for each joint, with entries that depend on the joints before it.
             error_probability: Some(error_probability(60.0 * restricted, 20.0 * (1.0 + restricted))),
             margin: None,
             lower_by: "independent rows of each joint's own force and of what changes as it moves, at random \
@@ -159,7 +162,7 @@ impl Question<'_> {
         Finding { method: "rpna", regrouping, certificate, spans, freedoms, null_space, transfers, warnings }
     }
 
-    /// Base parameters from sparse null vectors, in numbers of another precision.
+    /// Computes base parameters from sparse null vectors, in numbers of another precision.
     fn regroup<'v, V: Rounded>(
         &self,
         null: impl Iterator<Item = &'v Vec<(usize, Real)>>,
@@ -201,8 +204,8 @@ impl Question<'_> {
         (freedoms, transfers)
     }
 
-    /// Whether combinations and null vectors hold in fresh rows of the regressor, evaluated in 77 digits: every column must
-    /// be the sum of the base columns that its combinations say.
+    /// Checks combinations and null vectors on fresh rows of the regressor, evaluated with 77 digits: every column must
+    /// equal the combination of base columns that the regrouping states.
     fn check(
         &self,
         regrouping: &Regrouping,
@@ -231,16 +234,17 @@ impl Question<'_> {
         worst <= RESIDUAL
     }
 
-    /// The rank by sampling modulo one prime.
+    /// Computes the rank by sampling modulo one prime.
     pub fn sampled_rank<T: Number>(&self, geometry: &ExactGeometry) -> usize {
         let geometry = geometry.to::<T>();
         Sampler::new(self.mechanism, &geometry, self.experiment, self.seed).row_space(Pivot::First).rank()
     }
 
-    /// The row space by sampling, with values; its rank is known.
+    /// Computes the row space by sampling, with values, for a known rank.
     fn sampled_space<V: Number>(&self, geometry: &ExactGeometry, rank: usize) -> Option<Echelon<Real<V>>> {
         let real = geometry.to::<Real<V>>();
-        // Here random numbers are short, so that their values are exact too; an accident is rare, and seen.
+        // Random numbers are short here, so that their values are exact as well. An accidental rank loss is rare and
+        // detected.
         (0..4).find_map(|k| {
             let mut sampler = Sampler::new(self.mechanism, &real, self.experiment, self.seed.wrapping_add(k));
             let space = sampler.row_space(Pivot::Largest);
@@ -248,7 +252,7 @@ impl Question<'_> {
         })
     }
 
-    /// The answer of exact sampling alone.
+    /// Computes the result by exact sampling alone.
     pub fn by_sampling(&self, geometry: &ExactGeometry) -> Result<Finding> {
         let field = geometry.to::<First>();
         let mut sampler = Sampler::new(self.mechanism, &field, self.experiment, self.seed);
@@ -285,7 +289,7 @@ impl Question<'_> {
     }
 }
 
-/// How far a row is from what the combinations say of it, relative to the terms of each column.
+/// Returns the residual of the combinations on a row, relative to the terms of each column.
 fn missed_by_combinations(regrouping: &Regrouping, row: &[f64]) -> f64 {
     if !regrouping.is_listed() {
         return 0.0;
@@ -299,12 +303,12 @@ fn missed_by_combinations(regrouping: &Regrouping, row: &[f64]) -> f64 {
         }
     }
     let all = size.iter().fold(SMALLEST_ROW, |a: f64, &b| a.max(b));
-    // A column of nothing but rounding says nothing.
+    // Ignore columns that contain only rounding errors.
     let missed = left.iter().zip(&size).filter(|(_, s)| **s > NOTHING * all).map(|(l, s)| l.abs() / s);
     missed.fold(0.0, f64::max)
 }
 
-/// How far a null vector is from annihilating a row, relative to its terms; terms up to `nothing` are zero.
+/// Returns the residual of a null vector on a row, relative to its terms; terms up to `nothing` count as zero.
 fn missed_by_vector(vector: &[(usize, f64)], row: &[f64], nothing: f64) -> f64 {
     let (mut sum, mut size) = (0.0, 0.0);
     for &(column, x) in vector {

@@ -1,5 +1,5 @@
-//! Options of an analysis, and the question that they ask: what is measured, which columns are preferred, and whether the recursion
-//! answers it.
+//! Options of an analysis and the problem that they define: measured quantities, preferred columns, and applicability
+//! of the recursion.
 
 use super::conserved;
 use super::experiment::{Experiment, Measured, TotalMomentum};
@@ -9,39 +9,39 @@ use crate::linalg::First;
 use crate::mechanism::{Base, DEFAULT_SNAP, ExactGeometry, Mechanism};
 use crate::{Error, Place, Result, nearest_hint};
 
-/// How the rank is found.
+/// Method used to find the rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
-    /// The recursion where it applies, otherwise exact sampling.
+    /// Recursion if it applies, otherwise exact sampling.
     #[default]
     Auto,
-    /// The recursive parameter nullspace algorithm.
+    /// Recursive parameter nullspace algorithm.
     Rpna,
     /// Singular values of a sampled regressor.
     Numeric,
     /// Exact sampling.
     Exact,
-    /// The dynamics regressor nullspace generator, verified and completed by exact computation.
+    /// Dynamics regressor nullspace generator, verified and completed by exact computation.
     Drng,
 }
 
-/// What to analyse.
+/// Options of [`super::analyze`].
 #[derive(Debug, Clone)]
 pub struct AnalyzeOptions {
-    /// Geometry within this tolerance (radians, and lengths relative to the robot's size) of a special position is taken
-    /// as special; zero takes every number literally.
+    /// Snapping tolerance (radians, and lengths relative to the size of the robot): geometry within this tolerance of a
+    /// special position is treated as special. Zero takes every number literally.
     pub snap: f64,
-    /// How.
+    /// Method used to find the rank.
     pub method: Method,
-    /// What is measured; by default joint torques, with a floating base both.
+    /// Measured quantities; by default joint torques, and with a floating base also its wrench.
     pub measured: Option<Measured>,
-    /// Names of the joints that have a torque sensor; `None` for all.
+    /// Names of the joints that have a torque sensor; `None` if all have one.
     pub torque_joints: Option<Vec<String>>,
-    /// Which motions count.
+    /// Admissible motions.
     pub regime: Regime,
-    /// Whether a floating robot flies freely: no external force acts on it.
+    /// Whether a floating robot flies freely, without external forces.
     pub ballistic: bool,
-    /// Momentum of a free-flying robot with its wheels, where momentum is measured.
+    /// Total momentum of a free-flying robot including its wheels, if momentum is measured.
     pub total_momentum: TotalMomentum,
     /// Names of parameters to prefer as base parameters, in order.
     pub choose: Vec<String>,
@@ -65,7 +65,7 @@ impl Default for AnalyzeOptions {
     }
 }
 
-/// The topology where the recursion answers the question, and what the experiment shows of it; otherwise why not.
+/// Returns the topology and the scope of the experiment if the recursion applies, otherwise the reason why it does not.
 pub(super) fn recursion_applies(
     mechanism: &Mechanism,
     experiment: &Experiment,
@@ -76,11 +76,11 @@ pub(super) fn recursion_applies(
     Ok((Topology::new(&geometry.to::<First>())?, scope))
 }
 
-/// What an experiment shows, where the recursion covers it.
+/// Returns the scope of an experiment, if the recursion covers it.
 ///
-/// With `Ic` the inertia of all that a joint carries and `s` its motion, the wrench on the base (or its momentum) shows `Ic s`
-/// of every joint. The joints' own energies are `sᵀ Ic s`: what no momentum shows, no energy shows. One coordinate that
-/// moves several bodies shows sums of such momenta only.
+/// With `Ic` the composite inertia carried by a joint and `s` its motion, the wrench on the base (or its momentum)
+/// contains `Ic s` of every joint. The energies of the joints are `sᵀ Ic s`: a change that no momentum contains appears
+/// in no energy. A coordinate that moves several bodies gives only sums of such momenta.
 fn scope(mechanism: &Mechanism, experiment: &Experiment) -> Option<Scope> {
     let Experiment { regime, measured, ref torques, ballistic, ref conservation } = *experiment;
     let mut moved = vec![0; mechanism.nv()];
@@ -89,7 +89,7 @@ fn scope(mechanism: &Mechanism, experiment: &Experiment) -> Option<Scope> {
     let all = torques.iter().all(|&t| t);
     let moving = regime != Regime::Static;
     let everything = Some(Scope::from(regime));
-    // Between joints on the ground, parameters could be exchanged that the recursion does not see.
+    // Joints on the ground could exchange parameters among each other, which the recursion does not cover.
     let mut roots = mechanism.bodies().iter().filter(|b| b.parent.is_none()).map(|b| b.drive.v);
     let first = roots.next();
     let one_root = roots.all(|v| Some(v) == first);
@@ -115,7 +115,7 @@ fn scope(mechanism: &Mechanism, experiment: &Experiment) -> Option<Scope> {
 }
 
 pub(super) fn checked_snap(snap: f64) -> Result<f64> {
-    // At 0.1 rad every robot would be special somewhere.
+    // With a tolerance of 0.1 rad every robot would be close to a special position.
     if (0.0..=0.1).contains(&snap) {
         Ok(snap)
     } else {
@@ -149,7 +149,7 @@ pub(super) fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Res
             })?;
             out.torques[joint.v_range()].fill(true);
         }
-        // The base's own coordinates are the wrench's affair.
+        // The coordinates of the base belong to the base wrench.
         if floating {
             out.torques[..6].fill(true);
         }
@@ -157,7 +157,7 @@ pub(super) fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Res
     Ok(out)
 }
 
-/// The columns, preferred ones first.
+/// Returns the columns, preferred ones first.
 pub(super) fn order(mechanism: &Mechanism, choose: &[String]) -> Result<Vec<usize>> {
     let width = mechanism.parameter_count();
     if choose.is_empty() {

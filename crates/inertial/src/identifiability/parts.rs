@@ -1,9 +1,11 @@
-//! Parts of a mechanism with loops that meet in its base only: each is analysed by itself, and the answers are put together.
+//! Analysis of mechanisms with loops by parts that are connected only through the base. Each part is analysed
+//! separately, and the results are combined.
 //!
-//! Parts that hang from the ground share no parameter and no coordinate, so their null spaces are those of the whole. Parts that hang
-//! from a floating base share its parameters: a change of parameters is null where each part changes the energy by that of a rigid
-//! body on the base and the base's own change cancels their sum. The null space of the whole is therefore the sum of those of the
-//! parts, each with the base; since no change of the base alone is null, the sum is direct (proof in the theory chapter).
+//! Parts attached to the ground share no parameter and no coordinate, so the null space of the whole consists of
+//! theirs. Parts attached to a floating base share its parameters: a change of parameters is null if each part changes
+//! the energy by that of a rigid body on the base and the change of the base cancels their sum. The null space of the
+//! whole is therefore the sum of the null spaces of the parts, each including the base. Since no change of the base
+//! alone is null, the sum is direct (proof in the theory chapter).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,19 +22,19 @@ use super::rpna::{BodySpan, Regime};
 use crate::Result;
 use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, Mechanism, Part};
 
-/// The answer for a mechanism with loops, with what a report says beside it.
+/// Result for a mechanism with loops, with the additional data of a report.
 pub(super) struct ClosedAnswer {
     pub loops: LoopAnswer,
     /// Degrees of freedom.
     pub dof: usize,
-    /// Ranks on the other motions that meet in the assembly configuration; `None` where there is no answer.
+    /// Ranks on the other motions that intersect in the assembly configuration; `None` if a rank cannot be computed.
     pub other_ranks: Vec<Option<usize>>,
-    /// Relations that hold only approximately and were taken as meant.
+    /// Relations that hold only approximately and were assumed to be intended.
     pub assumed: Vec<AssumedRelation>,
 }
 
 impl ClosedAnswer {
-    /// Analyses a mechanism as one; `numeric` and `explained` as for [`Question::with_loops`].
+    /// Analyses a mechanism as a whole; `numeric` and `explained` as for [`Question::with_loops`].
     pub fn new(
         question: &Question<'_>,
         geometry: &ExactGeometry,
@@ -49,32 +51,32 @@ impl ClosedAnswer {
     }
 }
 
-/// The rank of a mechanism with loops whose numbers are known to these tolerances and then taken as they stand; `None` where the loops
-/// do not move.
+/// Computes the rank of a mechanism with loops whose numbers are snapped with these tolerances and then taken as
+/// written; `None` if the loops do not move.
 pub(super) fn rank_as_written(question: &Question<'_>, tolerance: impl Fn(usize) -> f64) -> Option<usize> {
     let geometry = ExactGeometry::with_tolerances(question.mechanism, tolerance);
     let loops = Loops::new(question, &geometry, 0.0).ok()?;
     question.rank_with_loops(&loops).ok()
 }
 
-/// Ranks by the number of a part and the bits of the tolerances of its bodies.
+/// Ranks by the index of a part and the bits of the tolerances of its bodies.
 type KnownRanks = HashMap<(usize, Vec<u64>), Option<usize>>;
 
-/// A mechanism in parts.
+/// Mechanism divided into parts.
 pub(super) struct Parts<'a> {
     question: &'a Question<'a>,
     all: Vec<Part>,
     experiment: Experiment,
-    /// Ranks of parts at tolerances that were asked for.
+    /// Cached ranks of the parts by tolerance.
     ranks: Mutex<KnownRanks>,
 }
 
 impl<'a> Parts<'a> {
-    /// Divides a mechanism; `None` where it has one part only, or where an experiment shows sums over several parts.
+    /// Divides a mechanism; `None` if it has only one part, or if the experiment measures sums over several parts.
     pub fn new(question: &'a Question<'a>) -> Option<Self> {
         let mechanism = question.mechanism;
         let floating = mechanism.base() == Base::Floating;
-        // A base that stands still shows its mass and first moment only: then parts could share null vectors.
+        // For a base at rest only its mass and first moment are identifiable: parts could then share null vectors.
         let applies = question.experiment.is_complete(floating)
             && question.experiment.conservation.is_none()
             && !(floating && question.experiment.regime == Regime::Static)
@@ -98,13 +100,13 @@ impl<'a> Parts<'a> {
         Question { mechanism, experiment: &self.experiment, order, seed: self.question.seed }
     }
 
-    /// The rank of the whole where the parts have these.
+    /// Computes the rank of the whole from the ranks of the parts.
     fn rank_of_all(&self, ranks: impl Iterator<Item = usize>) -> usize {
         let nullities = self.all.iter().zip(ranks).map(|(p, rank)| p.columns.len() - rank);
         self.question.mechanism.parameter_count() - nullities.sum::<usize>()
     }
 
-    /// Analyses the parts and puts the answers together.
+    /// Analyses the parts and combines the results.
     pub fn answer(&self, options: &AnalyzeOptions, explained: bool) -> Result<ClosedAnswer> {
         let one = |part: &Part| {
             let geometry = ExactGeometry::new(&part.mechanism, options.snap);
@@ -130,7 +132,7 @@ impl<'a> Parts<'a> {
         Ok(ClosedAnswer { loops, dof, other_ranks, assumed })
     }
 
-    /// The rank as of [`rank_as_written`]; each part is asked once at the same tolerances.
+    /// Computes the rank as [`rank_as_written`] does; results of parts are cached by tolerance.
     pub fn rank_as_written(&self, tolerance: &dyn Fn(usize) -> f64) -> Option<usize> {
         let rank = |(i, part): (usize, &Part)| {
             let key = (i, part.bodies.iter().map(|&b| tolerance(b).to_bits()).collect());
@@ -175,7 +177,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// All base parameters; what parts move to the base adds up there.
+    /// Combines the base parameters of the parts; contributions to the parameters of the base are added.
     fn regrouping(&self, findings: &[&Finding]) -> Regrouping {
         let parameters = self.question.mechanism.parameter_count();
         let mut combinations: Vec<Option<Vec<(usize, f64)>>> = vec![None; parameters];
@@ -206,7 +208,7 @@ impl<'a> Parts<'a> {
         Regrouping { parameters, base, combinations, status }
     }
 
-    /// The certificate of the whole: it fails where that of a part does.
+    /// Combines the certificates; the result fails if that of a part fails.
     fn certificate(&self, findings: &[&Finding]) -> Certificate {
         let all = || findings.iter().map(|f| &f.certificate);
         let weakest = all().find(|c| !c.exact).unwrap_or(&findings[0].certificate);
@@ -255,12 +257,12 @@ fn placed(part: &Part, contact: Contact) -> Contact {
     }
 }
 
-/// For each body the group of those that are connected with it otherwise than through the base, in the order of the first of each;
-/// `None` for a floating base itself. Nothing where a loop ties the floating base to the ground, or where it has no parameters that could
-/// receive those of the parts.
+/// Returns for each body the index of its group: the bodies connected with it other than through the base, in the order
+/// of the first body of each. A floating base itself has `None`. Returns `None` if a loop connects the floating base to
+/// the ground, or if the base has no parameters that could receive those of the parts.
 fn groups(mechanism: &Mechanism) -> Option<Vec<Option<usize>>> {
     let bodies = mechanism.bodies();
-    // The floating base, or the ground.
+    // Index of the floating base; `None` for the ground.
     let hub = (mechanism.base() == Base::Floating).then_some(0);
     if hub.is_some_and(|b| bodies[b].kind != BodyKind::Link) {
         return None;

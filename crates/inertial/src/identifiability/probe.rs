@@ -1,4 +1,4 @@
-//! What exact closed motions reveal: rows of the regressor, velocities, points that bodies share.
+//! Evaluation of exact closed motions: rows of the regressor, velocities, and points shared by bodies.
 
 use nalgebra::{Matrix3x4, Vector3};
 
@@ -10,23 +10,24 @@ use crate::linalg::{Echelon, Number, Pivot, SplitMix};
 use crate::mechanism::{BodyKind, ParameterBlock};
 use crate::spatial::{Motion, Parameters, inertia_gradient};
 
-/// A curve is followed until so many orders in a row bring nothing new.
+/// Number of consecutive orders without a new row after which a curve is abandoned.
 const QUIET_ORDERS: usize = 5;
-/// Curves are added until so many in a row bring nothing new.
+/// Number of consecutive curves without a new row after which sampling stops.
 const QUIET_CURVES: usize = 2;
-/// Directions looked at on one curve, at most: more come with the next.
+/// Maximum number of directions on one curve; further directions are taken on the next curve.
 const DIRECTIONS: usize = 10;
-/// On the first curve there is one direction for so many parameters, if these are more: the fewer orders it then takes.
+/// Number of parameters per direction on the first curve, if that gives more directions: more directions need fewer
+/// orders.
 const PARAMETERS_PER_DIRECTION: usize = 20;
 
-/// The question asked of a mechanism with loops.
+/// Parameters and experiment for which curves are evaluated.
 #[derive(Debug, Clone, Copy)]
 pub struct Inquiry<'a> {
-    /// Which parameters there are.
+    /// Parameters of the bodies.
     pub blocks: &'a [ParameterBlock],
-    /// What is measured, on which motions.
+    /// Measured quantities and admissible motions.
     pub experiment: &'a Experiment,
-    /// Whether the first six coordinates are a floating base's.
+    /// Whether the first six coordinates are those of a floating base.
     pub floating: bool,
 }
 
@@ -35,7 +36,7 @@ impl Inquiry<'_> {
         self.blocks.last().map_or(0, |b| b.offset + b.len)
     }
 
-    /// Whether its rows ask for two orders in time.
+    /// Returns whether the rows need two orders in time.
     pub(super) fn needs_accelerations(&self) -> bool {
         let e = self.experiment;
         !e.is_complete(self.floating) && e.regime != Regime::Static && e.measured != Measured::Momentum
@@ -51,13 +52,14 @@ impl Inquiry<'_> {
         }
     }
 
-    /// Whether the wrench (or momentum) at a fixed base is measured: it is felt by moving the world itself.
+    /// Returns whether the wrench (or momentum) at a fixed base is measured; it corresponds to a virtual motion of the
+    /// world.
     fn senses_ground(&self) -> bool {
         !self.floating && self.experiment.measured != Measured::JointTorques
     }
 }
 
-/// A curve together with the virtual velocities whose power with the measured forces gives the rows.
+/// Curve with the virtual velocities whose power with the measured forces gives the rows.
 pub(super) struct Probe<'a, T: Number> {
     inquiry: Inquiry<'a>,
     curve: Curve<'a, T>,
@@ -68,20 +70,20 @@ pub(super) struct Probe<'a, T: Number> {
     flight: Option<Flight<T>>,
 }
 
-/// What decides how a robot in free flight moves.
+/// Data that determine the motion of a robot in free flight.
 struct Flight<T: Number> {
     /// Random true parameters.
     truth: Vec<Parameters<T>>,
-    /// The robot moved as one body, along each coordinate of its base.
+    /// Twists of the robot moved as one body, along each coordinate of its base.
     base: Vec<Twists<T>>,
-    /// Inverse of its inertia at the start, as one body.
+    /// Inverse of the inertia of the robot as one body, at the start.
     inverse: Vec<T>,
 }
 
 impl<T: Number> Flight<T> {
     fn new(start: &Start<'_, T>) -> Self {
         let bodies = &start.assembled.bodies;
-        // One robot makes all the motions.
+        // All motions belong to the same robot.
         let mut source = SplitMix::new(1);
         let truth = bodies.iter().map(|body| {
             let mut p = Parameters::from_fn(|_, _| T::random(&mut source));
@@ -97,21 +99,21 @@ impl<T: Number> Flight<T> {
         Self { truth, base, inverse: Vec::new() }
     }
 
-    /// The power of a row with the true parameters, over all bodies.
+    /// Computes the power of a row with the true parameters, summed over all bodies.
     fn power(&self, row: impl Fn(usize) -> Parameters<T>) -> T {
         self.truth.iter().enumerate().fold(T::zero(), |sum, (body, p)| sum + row(body).dot(p))
     }
 }
 
 impl<'a, T: Number> Probe<'a, T> {
-    /// With at most `most` virtual velocities.
+    /// Creates a random curve with at most `most` virtual velocities.
     pub fn random(start: &'a Start<'a, T>, inquiry: Inquiry<'a>, most: usize, source: &mut SplitMix) -> Self {
         let bodies = start.assembled.bodies.len();
         let sensed: Vec<bool> = start.independent().iter().map(|&v| inquiry.senses(v)).collect();
         let ground = inquiry.senses_ground();
         let n = sensed.iter().filter(|&&s| s).count() + if ground { 6 } else { 0 };
         let complete = inquiry.experiment.is_complete(inquiry.floating);
-        // The energy is quadratic in the velocity: it has as many values as the mass matrix has entries.
+        // The energy is quadratic in the velocity, with as many values as the mass matrix has independent entries.
         let count = if complete { n * (n + 1) / 2 } else { n }.min(most);
         let mut random = |wanted: bool| if wanted { T::random(source) } else { T::zero() };
         let rates = (0..count).map(|_| sensed.iter().map(|&s| random(s)).collect()).collect();
@@ -133,8 +135,8 @@ impl<'a, T: Number> Probe<'a, T> {
         }
     }
 
-    /// Gives the base the velocity, at the last order, at which no wrench acts on it (gravity, which pulls at all bodies
-    /// alike, is left out with the fall).
+    /// Sets the velocity of the base, at the last order, such that no wrench acts on it. Gravity accelerates all bodies
+    /// equally and cancels.
     fn fall_freely(&mut self) -> Result<(), Stuck> {
         let Some(mut flight) = self.flight.take() else { return Ok(()) };
         let curve = &self.curve;
@@ -156,7 +158,7 @@ impl<'a, T: Number> Probe<'a, T> {
                 .iter()
                 .map(|w| flight.power(|body| self.force_row(body, w, k - 1, false)))
                 .collect();
-            // Velocities of order k are accelerations of order k − 1, times k.
+            // Velocities of order k are accelerations of order k − 1, divided by k.
             let part = integer::<T>(k).inverse().ok_or(Stuck::Singular)?;
             let change: Vec<T> = flight
                 .inverse
@@ -172,7 +174,7 @@ impl<'a, T: Number> Probe<'a, T> {
         Ok(())
     }
 
-    /// Extends the curve by one order and passes an order of each row.
+    /// Extends the curve by one order and passes this order of each row to `pass`.
     pub fn advance(&mut self, source: &mut SplitMix, mut pass: impl FnMut(&[T])) -> Result<(), Stuck> {
         self.curve.extend(source)?;
         let curve = &self.curve;
@@ -203,13 +205,13 @@ impl<'a, T: Number> Probe<'a, T> {
             if self.complete && regime != Regime::Static {
                 write(&|b| convolve(Parameters::zeros(), &w.own[b], &w.own[b], k, inertia_gradient));
             }
-            // Gravity's power is linear in the velocity: no more rows than freedoms.
+            // The power of gravity is linear in the velocity: no more rows than degrees of freedom.
             let heavy =
                 regime != Regime::Kinetic && self.flight.is_none() && !curve.gravity().iter().all(T::is_zero);
             if (self.complete || regime == Regime::Static) && heavy && n < curve.freedoms() {
                 write(&|b| self.gravity_row(b, w, k));
             }
-            // Accelerations are known one order less far than velocities.
+            // Accelerations are known to one order less than velocities.
             if !self.complete && regime != Regime::Static && k > 0 {
                 write(&|b| self.force_row(b, w, k - 1, heavy));
             }
@@ -217,7 +219,7 @@ impl<'a, T: Number> Probe<'a, T> {
         Ok(())
     }
 
-    /// Passes velocities that the bodies attain, gravity among them, order by order.
+    /// Passes the velocities attained by the bodies, including gravity, order by order.
     pub fn velocities(&self, mut pass: impl FnMut(usize, &Motion<T>)) {
         let regime = self.inquiry.experiment.regime;
         for (i, twists) in self.motion.own.iter().enumerate() {
@@ -232,12 +234,12 @@ impl<'a, T: Number> Probe<'a, T> {
         }
     }
 
-    /// By how much rounded numbers leave constraints open that should follow from the others.
+    /// Returns the residual of the redundant constraints with rounded numbers.
     pub fn slack(&self) -> f64 {
         self.curve.slack()
     }
 
-    /// Gravity's power along a virtual velocity, at order `k`.
+    /// Computes the power of gravity along a virtual velocity, at order `k`.
     fn gravity_row(&self, body: usize, w: &Twists<T>, k: usize) -> Parameters<T> {
         convolve(Parameters::zeros(), self.curve.world(body), &w.own[body], k, |pose, w| {
             let fall = pose.rotation.tr_mul(&self.curve.gravity());
@@ -245,8 +247,8 @@ impl<'a, T: Number> Probe<'a, T> {
         })
     }
 
-    /// Power of the inertial forces `I a + v ×* I v`, and of the weight, along a virtual velocity `w`, at order `k`:
-    /// `wᵀ I a − (v × w)ᵀ I v`.
+    /// Computes the power of the inertial forces `I a + v ×* I v`, and of the weight, along a virtual velocity `w`, at
+    /// order `k`: `wᵀ I a − (v × w)ᵀ I v`.
     fn force_row(&self, body: usize, w: &Twists<T>, k: usize, heavy: bool) -> Parameters<T> {
         let (v, w) = (&self.motion.own[body], &w.own[body]);
         let acceleration: Vec<Motion<T>> = (0..=k).map(|i| v[i + 1] * integer(i + 1)).collect();
@@ -264,26 +266,26 @@ impl<'a, T: Number> Probe<'a, T> {
     }
 }
 
-/// The row space of the regressor of a mechanism with loops, over `T`.
+/// Row space of the regressor of a mechanism with loops, over `T`.
 #[derive(Debug, Clone)]
 pub struct Lifted<T: Number> {
-    /// All rows found.
+    /// Rows found, in echelon form.
     pub rows: Echelon<T>,
-    /// Dimension of the velocities that each body attains, gravity included.
+    /// Dimension of the span of velocities attained by each body, gravity included.
     pub velocities: Vec<usize>,
     /// Degrees of freedom.
     pub mobility: usize,
-    /// Constraints that follow from the others.
+    /// Number of redundant constraints.
     pub redundant: usize,
-    /// Curves looked at.
+    /// Number of curves evaluated.
     pub curves: usize,
-    /// Highest order in time that brought a new row.
+    /// Highest order in time that gave a new row.
     pub order: usize,
 }
 
 /// Collects rows of the regressor along random curves until two fresh curves add nothing.
 ///
-/// Every row found is one of the true regressor (reduced modulo `p`), so the rank is a proven lower bound.
+/// Every row is a row of the true regressor (reduced modulo `p`), so the rank is a proven lower bound.
 pub fn lift<T: Number>(
     start: &Start<'_, T>,
     inquiry: Inquiry<'_>,
@@ -320,8 +322,8 @@ pub fn lift<T: Number>(
     Ok(Lifted { rows, velocities, mobility: start.mobility(), redundant: start.redundant(), curves, order })
 }
 
-/// Pairs of bodies (node 0 is the ground, node `i + 1` body `i`) with the points that coincide on two random curves of
-/// `orders` orders in time, in world coordinates at the start.
+/// Returns pairs of bodies (node 0 is the ground, node `i + 1` body `i`) with the points that coincide on two random
+/// curves of `orders` orders in time, in world coordinates at the start.
 pub fn shared_points<T: Number>(
     start: &Start<'_, T>,
     orders: usize,
@@ -329,7 +331,8 @@ pub fn shared_points<T: Number>(
 ) -> Result<Vec<(usize, usize, Points<T>)>, Stuck> {
     let n = start.assembled.bodies.len();
     let mut source = SplitMix::new(seed);
-    // D(t) = A(t) A(0)⁻¹ less the identity, by order from the first, curve after curve; nothing for the ground.
+    // D(t) = A(t) A(0)⁻¹ minus the identity, by order from the first, for one curve after the other; empty for the
+    // ground.
     let mut moves: Vec<Vec<Matrix3x4<T>>> = vec![Vec::new(); n + 1];
     for _ in 0..QUIET_CURVES {
         let mut curve = Curve::new(start);

@@ -1,60 +1,64 @@
-//! How far the numbers of a mechanism with loops are rounded.
+//! Estimation of the rounding error of the geometry of mechanisms with loops.
 
 use crate::dynamics::ClosedMechanism;
 
-/// Relations between numbers of double precision hold to this, after a few rotations.
+/// Accuracy of relations between numbers of double precision after a few rotations.
 pub(super) const DOUBLES: f64 = 1e-11;
 
-/// Relations are meant that hold to at most so many tolerances of the geometry.
+/// Maximum tolerance of intended relations, in tolerances of the geometry.
 pub(super) const COARSEST: f64 = 5.0;
 
-/// Loops that are open by no more than this (rad, or relative to their length) are closed as the file is written.
+/// Largest closure error (rad, or relative to the length) of loops that count as closed as written in the file.
 const AS_WRITTEN: f64 = 1e-9;
 
-/// Loops that are open by more than this are not meant to be closed in the configuration that the file gives.
+/// Closure error above which loops are not intended to be closed in the configuration given by the file.
 const GUESSED: f64 = 3e-3;
 
-/// Without a guess of the configuration, loops that are open by up to so many units of the last decimal place are rounded.
+/// Largest closure error, in units of the last decimal place, that is explained by rounding if the file gives no
+/// initial configuration.
 const MOST_UNITS: f64 = 10.0;
 
-/// Relations that hold to so many units of the last decimal place of a file may be meant though its loops close as written.
+/// Tolerance, in units of the last decimal place, of relations that may be intended in a file whose loops close as
+/// written.
 const UNITS: f64 = 1.5;
 
-/// The same where its loops do not close: lengths are differences, and directions products, of several rounded numbers.
+/// Tolerance, in units of the last decimal place, for a file whose loops do not close: lengths are differences, and
+/// directions products, of several rounded numbers.
 const OPEN_UNITS: f64 = 3.0;
 
-/// Relations of a file whose numbers are rounded may be meant where they hold to so many tolerances.
+/// Tolerance, in multiples of the rounding tolerance, of relations that may be intended in a file with rounded numbers.
 const MOST_TOLERANCES: f64 = 4.0;
 
-/// Files whose loops are open by more than so many tolerances of the geometry are rounded more coarsely than relations are restored.
+/// Closure error, in tolerances of the geometry, above which a file is too coarse to restore relations.
 const MOST_OPEN: f64 = 3.0;
 
-/// Relations that do not hold to this are not meant in any file.
+/// Largest tolerance of intended relations in any file.
 const WIDEST: f64 = 1e-2;
 
-/// Loops of a rounded file are open by at least the last decimal place over this.
+/// Maximum ratio of the last decimal place to the closure error of the loops of a rounded file.
 const MOST_LUCK: f64 = 100.0;
 
-/// Numbers with at least so many digits are doubles, not rounded for people.
+/// Minimum number of digits of numbers in full double precision; shorter ones were rounded for display.
 const DOUBLE_DIGITS: usize = 12;
 
-/// How far the numbers of a mechanism with loops are rounded, in units of its size.
+/// Rounding error of the geometry of a mechanism with loops, in units of its size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rounding {
-    /// The tolerance within which relations were meant: the rounding of doubles, or that of the file where its numbers do not close the
-    /// loops.
+    /// Tolerance of intended relations: the rounding error of doubles, or that of the file if its numbers do not close
+    /// the loops.
     pub tolerance: f64,
-    /// The unit of the last decimal place that is rounded; `None` where the lengths have the digits of doubles.
+    /// Unit of the last decimal place that is rounded; `None` if the lengths have the digits of doubles.
     pub unit: Option<f64>,
-    /// The unit of the last decimal place of the lengths, whether it is rounded or not.
+    /// Unit of the last decimal place of the lengths, whether it is rounded or not.
     last_place: Option<f64>,
-    /// How far the loops are open because of rounding; the rounding of the angles where that is larger and the loops are not closed as the
-    /// file is written.
+    /// Closure error due to rounding. It is the rounding error of the angles if that is larger and the loops are not
+    /// closed as written in the file.
     open: f64,
 }
 
 impl Rounding {
-    /// Measures a mechanism of some size whose geometry is known to `snap` and whose loops stay open by `gap` as it moves.
+    /// Estimates the rounding error of a mechanism of the given size whose geometry is known to `snap` and whose
+    /// closure error in motion is `gap`.
     pub fn new(closed: &ClosedMechanism<'_>, size: f64, snap: f64, gap: f64) -> Self {
         let unit = last_place(closed).map(|unit| unit / size).filter(|_| snap > 0.0);
         let mechanism = closed.mechanism();
@@ -66,10 +70,10 @@ impl Rounding {
             None => 0.0,
         };
         let last_place = unit;
-        // Loops that are open by far less than the last decimal place say that it is exact.
+        // If the closure error is far below the last decimal place, that place is exact.
         let unit = unit.map(|unit| if open > AS_WRITTEN { unit.min(MOST_LUCK * open) } else { unit });
         let tolerance = match unit {
-            // They can be nearly closed by accident.
+            // The loops can be nearly closed by accident.
             Some(unit) if open > AS_WRITTEN => {
                 (10.0 * open).max(UNITS * unit).min(COARSEST * snap).max(DOUBLES)
             }
@@ -81,13 +85,15 @@ impl Rounding {
         Self { tolerance, unit, last_place, open }
     }
 
-    /// The tolerance of relations that a file with rounded numbers may mean: loops can be nearly closed by accident.
+    /// Returns the tolerance of relations that may be intended in a file with rounded numbers; loops can be nearly
+    /// closed by accident.
     pub fn blur(&self) -> f64 {
         let lengths = self.last_place.map_or(0.0, |unit| (OPEN_UNITS * unit).min(WIDEST));
         lengths.max(MOST_TOLERANCES * self.tolerance)
     }
 
-    /// The tolerance of relations that hold to the last decimal places of the file; `None` where these are below the rounding of doubles.
+    /// Returns the tolerance of relations that hold to the last decimal places of the file; `None` if these are below
+    /// the rounding error of doubles.
     pub fn last_places(&self, snap: f64) -> Option<f64> {
         let unit = self.unit.filter(|&unit| unit > DOUBLES)?;
         Some(if self.is_coarse() {
@@ -97,18 +103,20 @@ impl Rounding {
         })
     }
 
-    /// The tolerance of relations that may be meant in a file so coarse that they are not restored; `None` for other files.
+    /// Returns the tolerance of relations that may be intended in a file too coarse to restore them; `None` for other
+    /// files.
     pub fn beyond(&self, snap: f64) -> Option<f64> {
         (self.open > MOST_OPEN * snap).then_some((10.0 * self.open).min(WIDEST))
     }
 
-    /// Whether the file has fewer digits than doubles, so that its loops do not close.
+    /// Returns whether the file has fewer digits than doubles, so that its loops do not close.
     pub fn is_coarse(&self) -> bool {
         self.tolerance > DOUBLES
     }
 }
 
-/// The unit of the last decimal place that the lengths of a file use; `None` where one has the digits of a double.
+/// Returns the unit of the last decimal place used by the lengths of a file; `None` if one of them has the digits of a
+/// double.
 fn last_place(closed: &ClosedMechanism<'_>) -> Option<f64> {
     let mechanism = closed.mechanism();
     let tree = mechanism.bodies().iter().map(|b| &b.placement);

@@ -1,13 +1,13 @@
-//! The recursive parameter nullspace algorithm (paper 003, algorithms 1 to 3 and appendix I), over any number.
+//! Recursive parameter nullspace algorithm (paper 003, algorithms 1 to 3 and appendix I), over any number type.
 //!
-//! What no torque and no energy can tell apart is a sum of transfers across single joints: what one body gains, the body
-//! before it loses. For each joint the recursion finds
+//! Parameter changes that change no torque and no energy are sums of transfers across single joints: one body gains
+//! parameters that its parent loses. For each joint the recursion computes
 //! - `V`, the span of the velocities that the body can attain (gravity counts as a velocity of the ground),
-//! - `K`, the span of the rows `k(v)` that the body's parameters meet in the energy,
-//! - `N`, whose null space are the transfers across the joint that change no measurement: those that change neither the
-//!   momentum along the joint nor, as it moves, what the parent notices,
+//! - `K`, the span of the rows `k(v)` that multiply the parameters of the body in the energy,
+//! - `N`, whose null space consists of the transfers across the joint that change no measurement. They change neither the
+//!   momentum along the joint nor, as the joint moves, a measured combination of the parent,
 //!   $$\delta \in \ker M(V, \Phi)^\top \cap \ker K_-^\top A(\Phi),$$
-//!   with $\Phi$ the joint's modes and $K_-$ the parent's span. The number of base parameters is what all these leave,
+//!   with $\Phi$ the modes of the joint and $K_-$ the span of the parent. The number of base parameters is
 //!   $$r = \sum_i \operatorname{rank} N_i.$$
 
 #![allow(clippy::doc_markdown, reason = "formulas have indices")]
@@ -21,28 +21,28 @@ use crate::linalg::{Echelon, Gap, Number, Pivot};
 use crate::mechanism::{BodyKind, Geometry, Pivoting};
 use crate::spatial::{Inertia, Motion, Parameters, inertia_gradient, pull_gradient};
 
-/// Which experiments count.
+/// Admissible motions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Regime {
     /// Any motion.
     #[default]
     Full,
-    /// Postures held still (remark 8): only gravity speaks.
+    /// Static postures (remark 8): only gravity contributes.
     Static,
-    /// The kinetic energy alone: gravity is left out.
+    /// Kinetic energy alone, without gravity.
     Kinetic,
 }
 
-/// What an experiment shows of an open chain, as far as the recursion is concerned.
+/// Scope of an experiment on an open chain, as needed by the recursion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
-    /// Which motions count.
+    /// Admissible motions.
     pub regime: Regime,
     /// Whether the torques of all joints are measured.
     pub torques: bool,
-    /// Whether the wrench between the ground and the robot is measured. It is the power of all forces along virtual motions
-    /// of the ground itself: every velocity counts as attained (`V` is everything), and the ground notices the weight. One
-    /// joint only may start from the ground.
+    /// Whether the wrench between the ground and the robot is measured. It is the power of all forces along virtual
+    /// motions of the ground: every velocity counts as attained (`V` is the whole space), and the weight is measured at
+    /// the ground. Only one joint may be attached to the ground.
     pub wrench: bool,
 }
 
@@ -53,46 +53,46 @@ impl From<Regime> for Scope {
 }
 
 impl Scope {
-    /// Whether the joints' own motions count as velocities along which forces are measured.
+    /// Returns whether the motions of the joints themselves count as velocities along which forces are measured.
     fn own_motion(self) -> bool {
         self.regime != Regime::Static && self.torques
     }
 }
 
-/// What the recursion found at one joint.
+/// Result of the recursion at one joint.
 #[derive(Debug, Clone)]
 pub struct JointSpan {
-    /// Dimension of the parameters of the bodies that the joint moves.
+    /// Number of parameters of the bodies that the joint moves.
     pub width: usize,
-    /// Number of transfers across it that change no measurement, dim `T`.
+    /// Number of transfers across the joint that change no measurement, dim `T`.
     pub freedoms: usize,
     start: usize,
 }
 
-/// What the recursion found at one body.
+/// Result of the recursion at one body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BodySpan {
-    /// dim `V`.
+    /// Dimension of `V`.
     pub velocity: usize,
-    /// dim `K`.
+    /// Dimension of `K`.
     pub identifiable: usize,
 }
 
-/// The answer of the recursion.
+/// Result of the recursion.
 #[derive(Debug, Clone)]
 pub struct Rpna<T: Number> {
-    /// One entry for each cluster of the topology.
+    /// Results for each cluster of the topology.
     pub joints: Vec<JointSpan>,
-    /// One entry for each body.
+    /// Results for each body.
     pub bodies: Vec<BodySpan>,
-    /// How clearly ranks were decided (only of interest for `f64`).
+    /// Gap of the rank decisions (relevant only for `f64`).
     pub gap: Gap,
-    /// Number of joints whose transfers do not follow from their type alone.
+    /// Number of joints whose transfers are not determined by the joint type alone.
     pub restricted: usize,
     transfers: Vec<T>,
 }
 
-/// A sparse vector of parameters: bodies with their ten (or one) entries.
+/// Sparse parameter vector: bodies with their ten (or one) entries.
 pub type Transfer<T> = Vec<(usize, Parameters<T>)>;
 
 impl<T: Number> Rpna<T> {
@@ -101,18 +101,19 @@ impl<T: Number> Rpna<T> {
         Recursion::new(geometry, topology, scope.into()).run()
     }
 
-    /// Dimension of the space of parameters that cannot be known.
+    /// Returns the dimension of the null space of the parameters.
     pub fn nullity(&self, topology: &Topology) -> usize {
         self.joints.iter().zip(&topology.clusters).filter(|(_, c)| !c.massless).map(|(j, _)| j.freedoms).sum()
     }
 
-    /// The transfers across one joint, as changes of its own bodies' parameters (the columns of `R_i`, appendix G).
+    /// Returns the transfers across one joint, as changes of the parameters of its own bodies (the columns of `R_i`,
+    /// appendix G).
     pub fn local_transfers(&self, joint: usize) -> impl Iterator<Item = &[T]> {
         let j = &self.joints[joint];
         self.transfers[j.start..j.start + j.freedoms * j.width].chunks_exact(j.width.max(1))
     }
 
-    /// A basis of the null space `N` of the whole system (appendix G), joint by joint.
+    /// Returns a basis of the null space `N` of the whole system (appendix G), joint by joint.
     pub fn null_vectors<'a>(
         &'a self,
         geometry: &'a Geometry<T>,
@@ -126,8 +127,8 @@ impl<T: Number> Rpna<T> {
 }
 
 impl<T: Number> Rpna<T> {
-    /// Rows that span what can be known, `N⊥` (appendix G): for each joint its descriptor `N_i`, acting on the joint's
-    /// bodies and, through `B`, on all that they carry.
+    /// Returns rows that span the identifiable space `N⊥` (appendix G): for each joint its descriptor `N_i`, acting on
+    /// the bodies of the joint and, through `B`, on all bodies that they carry.
     pub fn identifiable_rows(&self, geometry: &Geometry<T>, topology: &Topology) -> Vec<Transfer<T>> {
         let half = T::from_decimal(1, 2, 0);
         let mut out = Vec::new();
@@ -160,7 +161,7 @@ impl<T: Number> Rpna<T> {
     }
 }
 
-/// A transfer's change of every body: the joint's own bodies gain `x`, the receiver loses it.
+/// Returns the change of every body by a transfer: the bodies of the joint gain `x`, the receiver loses it.
 pub(super) fn spread<T: Number>(
     geometry: &Geometry<T>,
     topology: &Topology,
@@ -195,7 +196,7 @@ pub(super) fn spread<T: Number>(
     out
 }
 
-/// Bases of `V` and `K` of one body, for its children; not stored where they are everything.
+/// Bases of `V` and `K` of one body, for its children; not stored if they are the whole space.
 struct Spans<T: Number> {
     v: [[T; 6]; 6],
     k: [[T; 10]; 10],
@@ -208,10 +209,10 @@ struct Recursion<'a, T: Number> {
     topology: &'a Topology,
     scope: Scope,
     half: T,
-    /// For each body where its spans are stored.
+    /// Index of the stored spans of each body.
     stored: Vec<Option<u32>>,
     spans: Vec<Spans<T>>,
-    /// Descriptors `N` of massless pieces, which their children must obey too.
+    /// Descriptors `N` of massless pieces, which also constrain their children.
     obligations: Vec<(usize, Vec<T>)>,
     out: Rpna<T>,
     v: Echelon<T>,
@@ -265,8 +266,8 @@ impl<'a, T: Number> Recursion<'a, T> {
         self.out
     }
 
-    /// Algorithm 3: where the parent moves without restriction the transfers follow from the joint's type alone, also with
-    /// a symmetric rotor (section 8).
+    /// Applies algorithm 3: if the parent moves without restriction, the transfers follow from the joint type alone,
+    /// also with a symmetric rotor (section 8).
     fn unrestricted(&mut self, cluster: &Cluster, bodies: &[usize]) -> Option<JointSpan> {
         let all = &self.geometry.bodies;
         let (index, rotor) = match *bodies {
@@ -304,7 +305,8 @@ impl<'a, T: Number> Recursion<'a, T> {
         let about = a * a.transpose();
         let across = inertia(Matrix3::identity() - about);
         match body.pivoting {
-            // A mass at the origin, a first moment along the axis, the same inertia about all directions across it.
+            // A mass at the origin, a first moment along the axis, and an inertia that is equal about all directions
+            // perpendicular to it.
             Pivoting::Revolute => {
                 transfer(unit(0), zero);
                 transfer([zero, a.x, a.y, a.z, zero, zero, zero, zero, zero, zero], zero);
@@ -317,7 +319,8 @@ impl<'a, T: Number> Recursion<'a, T> {
         }
         if let (Some(rotor), Pivoting::Revolute | Pivoting::Helical) = (rotor.map(|r| &all[r]), body.pivoting)
         {
-            // Eq. 63: a rotor that turns with the joint, at the same rate about a parallel axis, is felt as the link is.
+            // Eq. 63: a rotor that turns with the joint, at the same rate about a parallel axis, has the same effect as
+            // the link.
             let (z, c) = (rotor.placement.rotation * rotor.axis(), body.placement.rotation * a);
             if negligible(&(z * rotor.ratio - c * body.ratio)) {
                 transfer(inertia(-about), one);
@@ -326,7 +329,7 @@ impl<'a, T: Number> Recursion<'a, T> {
         Some(JointSpan { width, freedoms, start })
     }
 
-    /// Algorithm 2, with the rotors and followers of appendix I.
+    /// Applies algorithm 2, with the rotors and followers of appendix I.
     fn restricted(&mut self, cluster: &Cluster, joined: &Joined<'_, T>) -> usize {
         let mut buffer = std::mem::take(&mut self.buffer);
         let modes = joined.modes;
@@ -341,13 +344,13 @@ impl<'a, T: Number> Recursion<'a, T> {
                 self.n.insert(&buffer);
             }
         }
-        // Nothing can be given to the ground: what it notices counts itself, not only its change.
+        // The ground cannot receive parameters: its measured combinations count themselves, not only their change.
         if self.scope.wrench && cluster.parent.is_none() {
             for i in 0..self.k.rank() {
                 self.n.insert(self.k.row(i));
             }
         }
-        // Add the joint's own motion.
+        // Add the motion of the joint itself.
         if self.scope.own_motion() {
             for mode in 0..modes {
                 joined.free_mode(mode, &mut buffer);
@@ -370,7 +373,7 @@ impl<'a, T: Number> Recursion<'a, T> {
         self.n.null_space_into(&mut self.out.transfers)
     }
 
-    /// The parent's spans, seen from the joint.
+    /// Transforms the spans of the parent to the frames of the joint's bodies.
     fn start(&mut self, cluster: &Cluster, joined: &Joined<'_, T>, buffer: &mut Vec<T>) {
         self.v.reset(joined.width_v);
         self.k.reset(joined.width_k);
@@ -415,7 +418,8 @@ impl<'a, T: Number> Recursion<'a, T> {
         }
     }
 
-    /// A massless piece can keep nothing: its children's transfers must pass its own joint too without changing a measurement.
+    /// Records the constraints of a massless piece: it has no parameters, so the transfers of its children must also
+    /// pass through its own joint without changing a measurement.
     fn oblige(&mut self, cluster: &Cluster, joined: &Joined<'_, T>, buffer: &mut Vec<T>) {
         let carrier = cluster.parent.filter(|&p| self.geometry.bodies[p].kind == BodyKind::Massless);
         let owed = |p| self.obligations.iter().rev().find(|(b, _)| *b == p);
@@ -455,7 +459,8 @@ impl<'a, T: Number> Recursion<'a, T> {
     }
 }
 
-/// Grows a span until no mode leads out of it: the controllable subspace of the switched system (section 7.2).
+/// Extends a span until it is invariant under all modes: the controllable subspace of the switched system (section
+/// 7.2).
 fn close<T: Number>(
     span: &mut Echelon<T>,
     modes: usize,
@@ -472,7 +477,7 @@ fn close<T: Number>(
     }
 }
 
-/// Passes a basis of the span's projection on some columns to `take`; returns its dimension.
+/// Passes a basis of the projection of the span on some columns to `take`; returns its dimension.
 fn project<T: Number>(
     span: &Echelon<T>,
     columns: std::ops::Range<usize>,

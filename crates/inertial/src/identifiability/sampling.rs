@@ -1,9 +1,9 @@
-//! Rows of the regressor at random points, exactly: what they span is what an experiment can reveal.
+//! Exact rows of the regressor at random points; they span the identifiable space of an experiment.
 //!
-//! Angles enter by their cosine and sine, which are rational in `tan(θ/2)`; an angle that also acts as a length (helical
-//! joints, a slider that follows a hinge) enters a second time as an independent number, since no polynomial ties an
-//! angle to its tangent. So every row is a polynomial in random numbers. Over GF(p) it vanishes at a random point only if
-//! it vanishes everywhere, but for an accident of probability (degree)/p (Schwartz and Zippel).
+//! Angles enter by their cosine and sine, which are rational in `tan(θ/2)`. An angle that also acts as a length
+//! (helical joints, a slider that follows a hinge) enters a second time as an independent number, since no polynomial
+//! relates an angle to its tangent. Every row is therefore a polynomial in random numbers. Over GF(p) a polynomial that
+//! does not vanish identically is zero at a random point with probability at most (degree)/p (Schwartz and Zippel).
 
 use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
 
@@ -16,26 +16,26 @@ use crate::spatial::{
     Force, Inertia, Motion, Parameters, Pose, body_regressor, inertia_gradient, rotation_from_quaternion,
 };
 
-/// Seed of the robot that flies freely.
+/// Seed of the free-flying robot.
 const TRUE_ROBOT: u64 = 0x1ce4_e5b9;
 
-/// A measured force: the row that multiplies the parameters to give it.
+/// Measured force, given by the row that multiplies the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Probe {
-    /// The generalised force (or momentum) of a velocity coordinate.
+    /// Generalised force (or momentum) of a velocity coordinate.
     Coordinate(usize),
-    /// A component of the wrench on (or momentum about) the world, felt by moving the world itself.
+    /// Component of the wrench on (or momentum about) the world, obtained by a virtual motion of the world.
     World(usize),
 }
 
-/// Draws rows of the regressor.
+/// Sampler of rows of the regressor.
 #[derive(Debug)]
 pub struct Sampler<'a, T: Number> {
     geometry: &'a Geometry<T>,
     experiment: &'a Experiment,
     offsets: Vec<usize>,
     width: usize,
-    /// The independent angles of a configuration, and how each body turns with one of them.
+    /// Independent angles of a configuration, and the multiple of one of them by which each body turns.
     gearing: Gearing,
     angles: Vec<(T, T)>,
     nv: usize,
@@ -43,9 +43,9 @@ pub struct Sampler<'a, T: Number> {
     source: SplitMix,
     coordinates: Vec<Coordinate<T>>,
     states: Vec<State<T>>,
-    /// A virtual velocity of each body, whose power with the forces is a row; `None` where it rests.
+    /// Virtual velocity of each body, whose power with the forces is a row; `None` if it is at rest.
     moves: Vec<Option<Motion<T>>>,
-    /// Random true parameters, which decide how a robot in free flight moves.
+    /// Random true parameters, which determine the motion of a robot in free flight.
     truth: Vec<Inertia<T>>,
     complete: bool,
 }
@@ -53,25 +53,25 @@ pub struct Sampler<'a, T: Number> {
 /// Random values of one velocity coordinate.
 #[derive(Debug, Clone, Copy)]
 struct Coordinate<T> {
-    /// Cosine and sine of the angle of a joint that nothing follows.
+    /// Cosine and sine of the angle of a joint that no other joint follows.
     unit: (T, T),
     length: T,
     velocity: T,
     acceleration: T,
 }
 
-/// One body's motion.
+/// Motion of one body.
 #[derive(Debug, Clone, Copy)]
 struct State<T: Number> {
     pose: Pose<T>,
     velocity: Motion<T>,
-    /// Acceleration less gravity.
+    /// Acceleration minus gravity.
     acceleration: Motion<T>,
     gravity: Motion<T>,
 }
 
 impl<'a, T: Number> Sampler<'a, T> {
-    /// A sampler for one experiment; the same seed draws the same rows.
+    /// Creates a sampler for one experiment; the same seed gives the same rows.
     pub fn new(
         mechanism: &Mechanism,
         geometry: &'a Geometry<T>,
@@ -82,7 +82,8 @@ impl<'a, T: Number> Sampler<'a, T> {
         for block in mechanism.parameter_blocks() {
             offsets[block.body] = block.offset;
         }
-        // Free flight shows the ratios of one robot's parameters, so every sampler must draw the same robot, in any kind of number.
+        // Free flight determines the ratios of the parameters of one robot, so every sampler must draw the same robot,
+        // in any number type.
         let mut drawn = SplitMix::new(TRUE_ROBOT);
         let model_masses = experiment.conservation.as_ref().is_some_and(|c| c.model_masses);
         let truth = geometry.bodies.iter().zip(mechanism.bodies()).map(|(body, described)| {
@@ -120,22 +121,22 @@ impl<'a, T: Number> Sampler<'a, T> {
         }
     }
 
-    /// Bound of the degree of a row's entries in the random numbers of a configuration, denominators cleared: each is
-    /// bilinear in two velocities, which every joint on the way turns (degree two in the tangent of half the divided angle)
-    /// or shifts.
+    /// Returns a bound of the degree of the entries of a row in the random numbers of a configuration, denominators
+    /// cleared: each entry is bilinear in two velocities, which every joint on the path rotates (degree two in the
+    /// tangent of half the divided angle) or shifts.
     pub fn degree(&self) -> f64 {
         let turns: i64 = self.gearing.turns.iter().map(|&(_, times)| 2 * times.abs() + 2).sum();
         let free = 2.0 * turns as f64 + 4.0;
-        // What a law adds to the base is a quotient of determinants of six rows.
+        // The base motion given by a conservation law is a quotient of determinants of six rows.
         if self.truth.is_empty() { free } else { 8.0 * free }
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// A row at a fresh random configuration: all measured forces, combined at random.
+    /// Computes a row at a fresh random configuration: a random combination of all measured forces.
     pub fn row(&mut self, out: &mut Vec<T>) {
         self.draw();
         let mut factors = vec![T::zero(); self.nv];
@@ -150,7 +151,7 @@ impl<'a, T: Number> Sampler<'a, T> {
         self.row_along(&Motion::from_vector(&world), |v| factors[v], out);
     }
 
-    /// The row of one measured force at the present configuration.
+    /// Computes the row of one measured force at the current configuration.
     fn probe_row(&mut self, probe: Probe, out: &mut Vec<T>) {
         let one = |on: bool| if on { T::one() } else { T::zero() };
         let world = SVector::<T, 6>::from_fn(|k, _| one(probe == Probe::World(k)));
@@ -187,35 +188,36 @@ impl<'a, T: Number> Sampler<'a, T> {
         }
     }
 
-    /// A body's share of the row: the power along `w` of the force (or momentum) that its ten parameters ask for.
+    /// Computes the part of the row that belongs to a body: the power along `w` of the force (or momentum) of each of
+    /// its ten parameters.
     fn body_row(&self, state: &State<T>, w: &Motion<T>) -> Parameters<T> {
         let State { velocity: v, gravity: g, .. } = state;
         match (self.experiment.measured, self.experiment.regime) {
             (Measured::Momentum, _) => inertia_gradient(w, v),
             (_, Regime::Static) => inertia_gradient(w, g),
-            // M(q) v and the gravity torque: where all are measured, entries of the energy need no acceleration.
+            // M(q) v and the gravity torque: if all forces are measured, entries of the energy need no acceleration.
             (_, Regime::Full) if self.complete => inertia_gradient(w, &(*v + *g)),
             (_, Regime::Kinetic) if self.complete => inertia_gradient(w, v),
             _ => body_regressor(v, &state.acceleration).tr_mul(&w.to_vector()),
         }
     }
 
-    /// The pose of a body in its parent at the present configuration.
+    /// Returns the pose of a body relative to its parent at the current configuration.
     pub(super) fn pose(&self, body: usize) -> &Pose<T> {
         &self.states[body].pose
     }
 
-    /// The poses of all bodies in their parents at the present configuration.
+    /// Returns the poses of all bodies relative to their parents at the current configuration.
     pub(super) fn poses(&self) -> impl Iterator<Item = Pose<T>> + '_ {
         self.states.iter().map(|s| s.pose)
     }
 
-    /// Random factors of the modes of a joint.
+    /// Draws random factors of the modes of a joint.
     pub(super) fn random_factors(&mut self) -> [T; 6] {
         std::array::from_fn(|_| T::random(&mut self.source))
     }
 
-    /// A random motion of a body in its joint.
+    /// Draws a random motion of a body in its joint.
     pub(super) fn random_mode(&mut self, body: usize) -> Motion<T> {
         let body = &self.geometry.bodies[body];
         let mut out = Motion::zero();
@@ -225,7 +227,8 @@ impl<'a, T: Number> Sampler<'a, T> {
         out
     }
 
-    /// What each body attains at the present configuration, as far as an experiment shows it.
+    /// Computes the velocities that each body attains at the current configuration, as far as the experiment measures
+    /// them.
     pub(super) fn attained(&mut self, scope: Scope) -> Attained<T> {
         let Scope { regime, torques, wrench } = scope;
         let rest = Motion::zero();
@@ -243,7 +246,7 @@ impl<'a, T: Number> Sampler<'a, T> {
             along: Vec::with_capacity(n),
             ground: (world, gravity),
         };
-        // The world's virtual motion alone, as each body sees it.
+        // Virtual motion of the world alone, in the frame of each body.
         let mut carried: Vec<Motion<T>> = Vec::with_capacity(n);
         for (body, state) in self.geometry.bodies.iter().zip(&self.states) {
             let of_world = state.pose.pull_motion(body.parent.map_or(&world, |p| &carried[p]));
@@ -305,7 +308,7 @@ impl<'a, T: Number> Sampler<'a, T> {
         }
     }
 
-    /// Gives the base the acceleration at which no wrench acts on it.
+    /// Sets the acceleration of the base such that no wrench acts on it.
     fn fall_freely(&mut self) {
         let wrenches =
             self.truth.iter().zip(&self.states).map(|(i, s)| i.wrench(&s.velocity, &s.acceleration));
@@ -315,7 +318,7 @@ impl<'a, T: Number> Sampler<'a, T> {
         }
     }
 
-    /// Gives the base the velocity at which the momentum is one that the law allows.
+    /// Sets the velocity of the base such that the momentum obeys the law.
     fn conserve(&mut self, law: &Conservation) {
         let mut angular = Vector3::zeros();
         for &(body, axis) in &law.axes {
@@ -334,7 +337,8 @@ impl<'a, T: Number> Sampler<'a, T> {
         }
     }
 
-    /// What is added to each body's motion by the motion of the base at which the forces (or momenta) of all bodies together are `wanted`.
+    /// Computes the motion of the base for which the forces (or momenta) of all bodies sum to `wanted`. Returns its
+    /// contribution to the motion of each body.
     fn base_motion(&self, mut forces: Vec<Force<T>>, wanted: Force<T>) -> Option<Vec<Motion<T>>> {
         let bodies = &self.geometry.bodies;
         let mut composite = self.truth.clone();
@@ -355,17 +359,18 @@ impl<'a, T: Number> Sampler<'a, T> {
         Some(shift)
     }
 
-    /// The space that the rows span, found by adding rows until two fresh configurations add nothing.
+    /// Computes the span of the rows; rows are added until two fresh configurations add nothing.
     pub fn row_space(&mut self, pivot: Pivot) -> Echelon<T> {
         let columns: Vec<usize> = (0..self.width).collect();
         self.row_space_in(&columns, pivot)
     }
 
-    /// The same in some of the columns, up to full rank: its rank is a proven lower bound of the rank in all of them.
+    /// Computes the row space restricted to some of the columns, up to full rank. Its rank is a proven lower bound of
+    /// the rank in all columns.
     pub fn row_space_in(&mut self, columns: &[usize], pivot: Pivot) -> Echelon<T> {
         let mut span = Echelon::new(columns.len(), pivot);
         let (mut row, mut part) = (Vec::new(), Vec::new());
-        // Outermost first: few columns, so that the rows of inner joints meet short ones.
+        // Outermost first: these rows have few nonzero columns, so that rows of inner joints are reduced by short rows.
         let mut active: Vec<(Probe, usize)> = self.probes.iter().rev().map(|&p| (p, 0)).collect();
         while !active.is_empty() && !span.is_full() {
             self.draw();
@@ -380,7 +385,7 @@ impl<'a, T: Number> Sampler<'a, T> {
         span
     }
 
-    /// Dimension of the velocities that each body attains, gravity included (`V`), by sampling.
+    /// Computes the dimension of the span of velocities attained by each body, gravity included (`V`), by sampling.
     pub fn velocity_dimensions(&mut self) -> Vec<usize> {
         let mut spans = vec![Echelon::new(6, Pivot::Largest); self.geometry.bodies.len()];
         let mut idle = 0;
@@ -399,7 +404,7 @@ impl<'a, T: Number> Sampler<'a, T> {
     }
 }
 
-/// What is measured, force by force.
+/// Returns the measured forces.
 fn probes(experiment: &Experiment, floating: bool, nv: usize) -> Vec<Probe> {
     let Experiment { measured, torques, ballistic, .. } = experiment;
     let base = if floating { 6 } else { 0 };
@@ -415,9 +420,9 @@ fn probes(experiment: &Experiment, floating: bool, nv: usize) -> Vec<Probe> {
     out
 }
 
-/// The number that a double is, in any kind of number.
+/// Converts a double exactly to any number type.
 fn exact<T: Number>(x: f64) -> T {
-    // A finite double is a whole number of 53 bits times a power of two.
+    // A finite double is an integer of 53 bits times a power of two.
     let exponent = if x == 0.0 || !x.is_finite() { 0 } else { x.abs().log2().floor() as i32 - 52 };
     let whole = (x * (-f64::from(exponent)).exp2()) as i64;
     let base = if exponent < 0 { T::from_decimal(1, 2, 0) } else { T::from_i64(2) };
@@ -425,17 +430,17 @@ fn exact<T: Number>(x: f64) -> T {
     T::from_decimal(whole, 1, 0) * power
 }
 
-/// A random number between −1 and 1 that every kind of number holds exactly.
+/// Draws a random number between −1 and 1 that every number type represents exactly.
 fn short_fraction<T: Number>(source: &mut SplitMix) -> T {
     let n = (source.next_u64() >> 40).cast_signed() - (1 << 23);
     T::from_decimal(n, 1 << 23, 0)
 }
 
-/// Cosine and sine of a random angle divided by `parts`.
+/// Returns cosine and sine of a random angle divided by `parts`.
 fn random_angle<T: Number>(source: &mut SplitMix, parts: i64) -> (T, T) {
     loop {
         let u = T::random(source) * T::from_decimal(1, parts, 0);
-        // Retried where 1 + u² = 0, which has two solutions among 2⁶¹.
+        // Retry if 1 + u² = 0, which has two solutions among 2⁶¹.
         if let Some(scale) = (T::one() + u * u).inverse() {
             return ((T::one() - u * u) * scale, (u + u) * scale);
         }
@@ -451,7 +456,7 @@ fn random_rotation<T: Number>(source: &mut SplitMix) -> Matrix3<T> {
     }
 }
 
-/// A body's state from its parent's, at a random position of its joint.
+/// Computes the state of a body from that of its parent, at a random position of its joint.
 fn step<T: Number>(
     body: &BodyGeometry<T>,
     parent: &State<T>,
@@ -469,7 +474,7 @@ fn step<T: Number>(
     let slide = |k: usize| body.frame.column(k) * coordinates[body.v + k].length;
     let still = Vector3::zeros();
     let moved = match body.pivoting {
-        // Its one parameter does not see how far it has turned.
+        // The single parameter of a symmetric rotor does not depend on its angle.
         Pivoting::Revolute if body.kind == BodyKind::SymmetricRotor => Pose::identity(),
         Pivoting::Revolute => Pose::new(spin(angle()), still),
         Pivoting::Helical => {
@@ -497,16 +502,17 @@ fn step<T: Number>(
     }
 }
 
-/// Ratios of angles up to this count as gears. Beyond it, two angles are as good as independent: a polynomial of lower degree
-/// in their cosines and sines that vanishes along such a curve vanishes everywhere.
+/// Largest ratio of angles that counts as a gear. Beyond it, two angles are treated as independent: a polynomial of
+/// lower degree in their cosines and sines that vanishes along such a curve vanishes identically.
 const LARGEST_GEAR: i64 = 10_000;
 
-/// How bodies turn together: a configuration has independent random angles, and each body turns by a whole multiple of one.
+/// Coupling of rotations: a configuration has independent random angles, and each body turns by an integer multiple of
+/// one of them.
 #[derive(Debug, Clone)]
 struct Gearing {
-    /// Into how many parts each angle is divided.
+    /// Number of parts into which each angle is divided.
     parts: Vec<i64>,
-    /// For each body the number of its angle and the multiple.
+    /// Index of the angle of each body, and the multiple.
     turns: Vec<(usize, i64)>,
 }
 
@@ -514,7 +520,7 @@ impl Gearing {
     fn new<T: Number>(geometry: &Geometry<T>, nv: usize) -> Self {
         let mut parts: Vec<i64> = Vec::new();
         let mut fractions: Vec<(usize, i64, i64)> = Vec::with_capacity(geometry.bodies.len());
-        // For each coordinate its angles, with the ratio of the body that each belongs to.
+        // Angles of each coordinate, with the ratio of the body to which each belongs.
         let mut of: Vec<Vec<(usize, Surd)>> = vec![Vec::new(); nv];
         for body in &geometry.bodies {
             let fit = of[body.v].iter().find_map(|&(angle, unit)| {

@@ -1,9 +1,9 @@
-//! A lower bound of the rank, joint by joint.
+//! Lower bound of the rank, computed joint by joint.
 //!
-//! The force along a joint depends on what the joint carries only, and so does the change of any other row as the joint alone
-//! moves. With joints in order from the base, such rows form a block triangle, whose rank is at least the sum of the ranks
-//! of its diagonal blocks: each is a matrix in the parameters of the bodies that one joint moves, whatever the size of the
-//! mechanism.
+//! The force along a joint depends only on the bodies that the joint carries, and so does the change of any other row
+//! when only this joint moves. With joints in order from the base, such rows form a block triangular matrix, whose rank
+//! is at least the sum of the ranks of its diagonal blocks. Each block is a matrix in the parameters of the bodies that
+//! one joint moves, independent of the size of the mechanism.
 
 use super::rpna::{Regime, Scope};
 use super::sampling::Sampler;
@@ -12,12 +12,12 @@ use crate::linalg::{Echelon, Number, Pivot};
 use crate::mechanism::{BodyKind, Geometry};
 use crate::spatial::{Motion, Pose, inertia_gradient};
 
-/// Draws after which a block that does not grow is given up.
+/// Number of draws without growth after which a block is abandoned.
 const IDLE: usize = 3;
 
-/// One joint with parameters: its bodies, and the massless pieces that carry them.
+/// Joint with parameters: its bodies, and the massless pieces that carry them.
 struct Section {
-    /// The body before it; `None` is the ground.
+    /// Parent body; `None` is the ground.
     parent: Option<usize>,
     /// Massless pieces, innermost first.
     pieces: Vec<usize>,
@@ -40,8 +40,8 @@ fn sections<T: Number>(geometry: &Geometry<T>, topology: &Topology) -> Vec<Secti
     out
 }
 
-/// At least this many combinations can be known: the sum of the ranks of the diagonal blocks, each sampled until it stops
-/// growing or has reached what `most` says of its joint.
+/// Computes a lower bound of the number of identifiable combinations: the sum of the ranks of the diagonal blocks. Each
+/// block is sampled until it stops growing or has reached the bound `most` of its joint.
 pub fn local_rank<T: Number>(
     sampler: &mut Sampler<'_, T>,
     geometry: &Geometry<T>,
@@ -66,7 +66,7 @@ pub fn local_rank<T: Number>(
                 own_row(geometry, sampler, section, &seen.along, &mut row);
                 span.insert(&row);
             }
-            // The first joint is alone on the ground: all of what the ground notices belongs to its block.
+            // The first joint is the only one on the ground: all rows measured at the ground belong to its block.
             let whole = section.parent.is_none() && scope.wrench;
             change_row(geometry, sampler, section, (!whole).then_some(&before), &seen, &mut row);
             span.insert(&row);
@@ -80,13 +80,13 @@ pub fn local_rank<T: Number>(
 
 /// Velocities at one configuration.
 pub(super) struct Attained<T: Number> {
-    /// Along which forces are measured, by the joints before each body's own (and with them).
+    /// Virtual velocities along which forces are measured, for the joints up to and including that of each body.
     pub virtually: Vec<Motion<T>>,
-    /// With which bodies move, gravity included.
+    /// Velocities of the bodies, gravity included.
     pub moving: Vec<Motion<T>>,
-    /// Velocities that meet a joint's own motion in the row of its force.
+    /// Velocities that multiply the motion of a joint in the row of its force.
     pub along: Vec<Motion<T>>,
-    /// The same of the ground.
+    /// Virtual velocity and velocity of the ground, gravity included.
     pub ground: (Motion<T>, Motion<T>),
 }
 
@@ -103,7 +103,7 @@ fn extend<T: Number>(kind: BodyKind, gradient: &crate::spatial::Parameters<T>, o
     out.extend_from_slice(&gradient.as_slice()[10 - width..]);
 }
 
-/// The row of the section's own force.
+/// Computes the row of the force of the section's own joint.
 fn own_row<T: Number>(
     geometry: &Geometry<T>,
     sampler: &mut Sampler<'_, T>,
@@ -128,7 +128,7 @@ fn own_row<T: Number>(
     }
 }
 
-/// The change of another row as the section moves (the row itself without poses `before`).
+/// Computes the change of another row as the section moves (the row itself if the poses `before` are absent).
 fn change_row<T: Number>(
     geometry: &Geometry<T>,
     sampler: &Sampler<'_, T>,

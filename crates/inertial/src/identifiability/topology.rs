@@ -1,35 +1,35 @@
-//! Which bodies move together: the joints that the recursion visits, each with its link, its rotors and its followers.
+//! Groups of bodies that move together: the joints visited by the recursion, each with its link, rotors and followers.
 
 use std::ops::Range;
 
 use crate::linalg::Number;
 use crate::mechanism::{BodyKind, Geometry};
 
-/// A coordinate (or the coordinates of one joint) and every body that it moves relative to the same parent.
+/// Coordinate (or the coordinates of one joint) with every body that it moves relative to the same parent.
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    /// The body before the joint; `None` is the ground.
+    /// Parent body of the joint; `None` is the ground.
     pub parent: Option<usize>,
-    /// Its bodies, as a range of [`Topology::members`].
+    /// Bodies of the cluster, as a range of [`Topology::members`].
     pub members: Range<usize>,
-    /// Whether it is the massless piece between two joints of one link.
+    /// Whether the cluster is the massless piece between two joints of one link.
     pub massless: bool,
-    /// The nearest body inward that has parameters.
+    /// Nearest inward body that has parameters.
     pub receiver: Option<usize>,
 }
 
-/// The clusters of a mechanism, parents before children.
+/// Clusters of a mechanism, parents before children.
 #[derive(Debug, Clone)]
 pub struct Topology {
-    /// The clusters.
+    /// Clusters in order.
     pub clusters: Vec<Cluster>,
     /// Bodies of all clusters.
     pub members: Vec<usize>,
 }
 
 impl Topology {
-    /// Groups the bodies. The error says why the recursion of paper 003 does not cover the mechanism: its remark 11 asks
-    /// that bodies driven by one coordinate share a parent.
+    /// Groups the bodies. The error is the reason why the recursion of paper 003 does not cover the mechanism: its
+    /// remark 11 requires that bodies driven by one coordinate share a parent.
     pub fn new<T: Number>(geometry: &Geometry<T>) -> Result<Self, &'static str> {
         const NONE: usize = usize::MAX;
         let bodies = &geometry.bodies;
@@ -80,7 +80,7 @@ impl Topology {
         Ok(Self { clusters, members })
     }
 
-    /// Bodies of one cluster, the link first.
+    /// Returns the bodies of one cluster, the link first.
     pub fn bodies(&self, cluster: &Cluster) -> &[usize] {
         &self.members[cluster.members.clone()]
     }

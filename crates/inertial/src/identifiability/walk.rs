@@ -6,14 +6,14 @@ use crate::dynamics::{ClosedMechanism, ClosedWorkspace};
 use crate::linalg::{Number, SplitMix};
 use crate::{Error, Result};
 
-/// How far a joint moves from one configuration to the next (rad, or sizes of the mechanism).
+/// Maximum displacement of a joint from one configuration to the next (rad, or relative to the size of the mechanism).
 const LONGEST_STEP: f64 = 0.2;
 
-/// A step in which the direction of motion changes by more than this may have led through a singular configuration to another
-/// motion that meets there.
+/// Maximum change of the direction of motion in one step. With a larger change the step may have passed through a
+/// singular configuration to another motion that intersects there.
 const SHARPEST_TURN: f64 = 0.5;
 
-/// A random walk on the closed configurations, in floating point.
+/// Random walk on the closed configurations, in floating point.
 pub(super) struct Walk<'a, 'm> {
     closed: &'a ClosedMechanism<'m>,
     workspace: ClosedWorkspace,
@@ -21,7 +21,7 @@ pub(super) struct Walk<'a, 'm> {
     pub q: Vec<f64>,
     rates: Vec<f64>,
     v: Vec<f64>,
-    /// What counts as one in each coordinate: 1 rad, or the mechanism's size.
+    /// Unit of each coordinate: 1 rad, or the size of the mechanism.
     scale: Vec<f64>,
 }
 
@@ -48,12 +48,12 @@ impl<'a, 'm> Walk<'a, 'm> {
         walk
     }
 
-    /// A step, mostly straight on; another way where the loops do not close.
+    /// Performs one step, usually straight on; chooses another direction if the loops do not close.
     pub fn step(&mut self) -> Result<()> {
         if self.source.next_u64().is_multiple_of(4) {
             self.turn();
         }
-        // From a dead end shorter and shorter steps lead away; where none does, there is nowhere to go.
+        // Shorter and shorter steps lead away from a dead end; if none succeeds, the walk fails.
         for trial in 0..40 {
             let length = LONGEST_STEP / f64::from(1 + trial / 2);
             if self.try_step(length)? {
@@ -64,7 +64,7 @@ impl<'a, 'm> Walk<'a, 'm> {
         Err(Error::Numeric("no closed configuration was found near the assembled one".into()))
     }
 
-    /// A step in which no joint turns (or slides) farther than `length`; says whether it led anywhere.
+    /// Tries a step in which no joint moves farther than `length`; returns whether it succeeded.
     fn try_step(&mut self, length: f64) -> Result<bool> {
         self.closed.velocities(&mut self.workspace, &self.q, &self.rates, &mut self.v)?;
         let fastest = self.v.iter().zip(&self.scale).fold(1.0f64, |m, (v, s)| m.max((v / s).abs()));
@@ -88,7 +88,7 @@ impl<'a, 'm> Walk<'a, 'm> {
         Ok(closes)
     }
 
-    /// How much the direction of all joints has changed, for the same direction of the independent ones.
+    /// Returns the change of the direction of all joints, for the same direction of the independent ones.
     fn turned(&self, onward: &[f64]) -> f64 {
         let unit = |v: &[f64]| {
             let v = DVector::from_iterator(v.len(), v.iter().zip(&self.scale).map(|(v, s)| v / s));
@@ -97,7 +97,7 @@ impl<'a, 'm> Walk<'a, 'm> {
         (unit(&self.v) - unit(onward)).norm()
     }
 
-    /// Chooses another direction.
+    /// Chooses another random direction.
     fn turn(&mut self) {
         self.rates.iter_mut().for_each(|r| *r = f64::random(&mut self.source));
     }

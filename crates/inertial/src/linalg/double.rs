@@ -1,4 +1,4 @@
-//! Numbers of about 31 digits: two `f64` that do not overlap (double-double; Dekker 1971, Hida, Li and Bailey 2001).
+//! Double-double numbers of about 31 digits: two `f64` that do not overlap (Dekker 1971, Hida, Li and Bailey 2001).
 
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -7,13 +7,13 @@ use num_traits::{One, Zero};
 use super::{Number, SplitMix};
 use crate::spatial::Field;
 
-/// Below this, what is left of a cancellation between numbers of order one is rounding.
+/// Bound of the rounding error after a cancellation between numbers of order one.
 const ROUNDING: f64 = 1e-27;
 
-/// `high + low`, where `low` is at most half a unit in the last place of `high`.
+/// Number `high + low`, where `low` is at most half a unit in the last place of `high`.
 ///
-/// For geometry that no exact number describes: closures are solved to the last of 31 digits, so that ranks leave margins
-/// of twenty orders of magnitude.
+/// Used for geometry without an exact representation: closures are solved to the last of 31 digits, so that ranks have
+/// margins of twenty orders of magnitude.
 ///
 /// ```
 /// use inertial::linalg::{Double, Number};
@@ -28,7 +28,7 @@ pub struct Double {
     low: f64,
 }
 
-/// `a + b` and its rounding error (Knuth).
+/// Computes `a + b` and its rounding error (Knuth).
 #[inline]
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
@@ -36,14 +36,15 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (s, (a - (s - t)) + (b - t))
 }
 
-/// The same where `|a| ≥ |b|` (Dekker).
+/// Computes `a + b` and its rounding error for `|a| ≥ |b|` (Dekker).
 #[inline]
 fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
     (s, b - (s - a))
 }
 
-/// Two halves of 26 bits each (Veltkamp): without fused multiply-add, so the same on every machine.
+/// Splits a number into two halves of 26 bits each (Veltkamp), without fused multiply-add, so the result is the same on
+/// every machine.
 #[inline]
 fn split(a: f64) -> (f64, f64) {
     let t = 134_217_729.0 * a; // 2²⁷ + 1
@@ -51,7 +52,7 @@ fn split(a: f64) -> (f64, f64) {
     (high, a - high)
 }
 
-/// `a b` and its rounding error (Dekker).
+/// Computes `a b` and its rounding error (Dekker).
 #[inline]
 fn two_product(a: f64, b: f64) -> (f64, f64) {
     let p = a * b;
@@ -73,7 +74,7 @@ impl Double {
         Self { high: 0.5 * self.high, low: 0.5 * self.low }
     }
 
-    /// Sine and cosine.
+    /// Computes the sine and cosine.
     pub fn sin_cos(self) -> (Self, Self) {
         let quarter_turn = Self::PI.halved();
         let quarters = (self.high / quarter_turn.high).round();
@@ -110,7 +111,8 @@ impl From<Double> for f64 {
     }
 }
 
-/// Equal to rounding of numbers of order one, as the generic geometry asks whether axes are parallel.
+/// Equality up to the rounding error of numbers of order one; the generic geometry uses it to test whether axes are
+/// parallel.
 impl PartialEq for Double {
     fn eq(&self, o: &Self) -> bool {
         (*self - *o).is_zero()
@@ -179,7 +181,7 @@ impl Zero for Double {
         Self::from(0.0)
     }
 
-    /// Whether it is rounding of numbers of order one.
+    /// Returns whether the value is within the rounding error of numbers of order one.
     fn is_zero(&self) -> bool {
         self.high.abs() <= ROUNDING
     }
@@ -194,7 +196,7 @@ impl One for Double {
 impl Field for Double {
     fn from_i64(n: i64) -> Self {
         let high = n as f64;
-        // 64 bits: what the first 53 leave fits into the second number.
+        // 64 bits: the remainder after the first 53 bits fits into the second number.
         Self::normal(high, (i128::from(n) - high as i128) as f64)
     }
 
@@ -210,7 +212,7 @@ impl Field for Double {
 }
 
 impl Number for Double {
-    /// Far above the rounding of 31 digits, far below the last digit of a file.
+    /// Tolerance far above the rounding error of 31 digits and far below the last digit of a file.
     const TOLERANCE: f64 = 1e-26;
 
     fn weight(self) -> f64 {
@@ -250,7 +252,7 @@ mod tests {
             assert!(close((a + b) * c, a * c + b * c, 1e-31));
             assert!(close(a - b + b, a, 1e-31));
             let inverse = a.inverse().unwrap_or_else(Double::zero);
-            // Relative to a number that may be small.
+            // The error is relative to a number that may be small.
             assert!(close(a * inverse, Double::one(), 1e-30));
         }
         assert_eq!(Double::zero().inverse(), None);
@@ -267,7 +269,7 @@ mod tests {
             assert!(close(s * s + c * c, Double::one(), 1e-30));
             assert!((f64::from(s) - f64::from(x).sin()).abs() < 4e-15);
             assert!((f64::from(c) - f64::from(x).cos()).abs() < 4e-15);
-            // The double angle, an identity that the series does not know of.
+            // Double-angle formulas, which the series does not use.
             let (s2, c2) = (x + x).sin_cos();
             assert!(close(s2, (s + s) * c, 1e-29) && close(c2, c * c - s * s, 1e-29));
         }

@@ -1,20 +1,20 @@
-//! Row reduction over any [`Number`]: spans that grow row by row, their null spaces and reduced forms.
+//! Row reduction over any [`Number`]: row spaces that grow row by row, their null spaces and reduced forms.
 
 use super::Number;
 
-/// Which entry of a new row becomes its pivot.
+/// Choice of the pivot of a new row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pivot {
-    /// The largest: best for `f64`.
+    /// Largest entry: best for `f64`.
     Largest,
-    /// The first: the pivots are then those of the reduced row echelon form.
+    /// First nonzero entry: the pivots are then those of the reduced row echelon form.
     First,
 }
 
-/// How clearly a rank was decided, relative to the vectors tested: `kept` above the tolerance, `dropped` below.
+/// Margin of a rank decision, relative to the vectors tested: `kept` above the tolerance, `dropped` below.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gap {
-    /// Smallest pivot that was taken as nonzero (infinite where there was none).
+    /// Smallest pivot that was taken as nonzero (infinite if there was none).
     pub kept: f64,
     /// Largest remainder that was taken as zero.
     pub dropped: f64,
@@ -27,16 +27,17 @@ impl Default for Gap {
 }
 
 impl Gap {
-    /// The less clear of two decisions.
+    /// Returns the less clear of two decisions.
     pub fn worse(self, o: Self) -> Self {
         Self { kept: self.kept.min(o.kept), dropped: self.dropped.max(o.dropped) }
     }
 }
 
-/// Rounded vectors are expected to be of order one; smaller ones than this are judged by it, not by their own size.
+/// Smallest scale of rounded vectors, which are expected to be of order one; smaller vectors are compared with this
+/// scale instead of their own size.
 const SMALLEST: f64 = 1e-3;
 
-/// A basis of a row space in echelon form, grown by [`Echelon::insert`].
+/// Basis of a row space in echelon form, extended by [`Echelon::insert`].
 ///
 /// ```
 /// use inertial::linalg::{Echelon, First, Pivot};
@@ -55,20 +56,20 @@ pub struct Echelon<T> {
     /// Rows with pivot one; each has zeros at the pivots of the rows before it.
     rows: Vec<T>,
     pivots: Vec<usize>,
-    /// Columns between which each row is nonzero.
+    /// Range of columns in which each row is nonzero.
     extents: Vec<(usize, usize)>,
     scratch: Vec<T>,
     gap: Gap,
 }
 
 impl<T: Number> Echelon<T> {
-    /// The empty span in `width` columns.
+    /// Creates the empty span in `width` columns.
     pub fn new(width: usize, policy: Pivot) -> Self {
         let (rows, scratch) = (Vec::new(), Vec::new());
         Self { width, policy, rows, pivots: Vec::new(), extents: Vec::new(), scratch, gap: Gap::default() }
     }
 
-    /// Back to the empty span, in another number of columns, keeping the memory.
+    /// Resets to the empty span with another number of columns, keeping the memory.
     pub fn reset(&mut self, width: usize) {
         self.width = width;
         self.rows.clear();
@@ -77,50 +78,50 @@ impl<T: Number> Echelon<T> {
         self.gap = Gap::default();
     }
 
-    /// Forgets the rows after the first `rank`.
+    /// Removes the rows after the first `rank`.
     pub fn truncate(&mut self, rank: usize) {
         self.rows.truncate(rank * self.width);
         self.pivots.truncate(rank);
         self.extents.truncate(rank);
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Dimension of the span.
+    /// Returns the dimension of the span.
     pub fn rank(&self) -> usize {
         self.pivots.len()
     }
 
-    /// Whether the span is the whole space.
+    /// Returns whether the span is the whole space.
     pub fn is_full(&self) -> bool {
         self.rank() == self.width
     }
 
-    /// The rows of the basis.
+    /// Returns the rows of the basis.
     pub fn rows(&self) -> impl Iterator<Item = &[T]> {
         self.rows.chunks_exact(self.width.max(1))
     }
 
-    /// One row of the basis.
+    /// Returns one row of the basis.
     #[inline]
     pub fn row(&self, i: usize) -> &[T] {
         &self.rows[i * self.width..(i + 1) * self.width]
     }
 
-    /// Pivot column of each row.
+    /// Returns the pivot column of each row.
     pub fn pivots(&self) -> &[usize] {
         &self.pivots
     }
 
-    /// How clearly dependent and independent rows were told apart.
+    /// Returns the margin between dependent and independent rows.
     pub fn gap(&self) -> Gap {
         self.gap
     }
 
-    /// Adds a row; says whether it was independent of the rows before.
+    /// Adds a row; returns whether it was independent of the rows before.
     pub fn insert(&mut self, row: &[T]) -> bool {
         debug_assert_eq!(row.len(), self.width);
         self.scratch.clear();
@@ -129,7 +130,7 @@ impl<T: Number> Echelon<T> {
         if size == 0.0 || self.is_full() {
             return false;
         }
-        // A vector this much smaller than its peers is nothing but their rounding.
+        // A vector much smaller than the others contains only their rounding errors.
         let scale = size.max(SMALLEST);
         eliminate(&self.rows, &self.pivots, &self.extents, self.width, &mut self.scratch);
         let threshold = T::TOLERANCE * scale;
@@ -153,7 +154,7 @@ impl<T: Number> Echelon<T> {
         };
         let Some(inverse) = self.scratch[k].inverse() else { return false };
         self.gap.kept = self.gap.kept.min(self.scratch[k].weight() / scale);
-        // Exactly one, also in rounded arithmetic.
+        // The pivot is exactly one, also in rounded arithmetic.
         self.scratch[k] = T::zero();
         self.rows.extend(self.scratch.iter().map(|&x| x * inverse));
         let row = self.pivots.len() * self.width;
@@ -163,20 +164,20 @@ impl<T: Number> Echelon<T> {
         true
     }
 
-    /// What is left of a row once the pivots are eliminated from it.
+    /// Returns the remainder of a row after elimination of the pivots.
     pub fn remainder(&self, row: &[T]) -> Vec<T> {
         let mut left = row.to_vec();
         eliminate(&self.rows, &self.pivots, &self.extents, self.width, &mut left);
         left
     }
 
-    /// Whether a row lies in the span.
+    /// Returns whether a row lies in the span.
     pub fn contains(&self, row: &[T]) -> bool {
         weight(&self.remainder(row)) <= T::TOLERANCE * weight(row)
     }
 
-    /// Makes each pivot the only nonzero entry of its column; with [`Pivot::First`] the reduced row echelon form, up to
-    /// the order of rows.
+    /// Makes each pivot the only nonzero entry of its column; with [`Pivot::First`] this gives the reduced row echelon
+    /// form, up to the order of rows.
     pub fn reduce(&mut self) {
         let w = self.width;
         for i in (0..self.rank()).rev() {
@@ -187,8 +188,8 @@ impl<T: Number> Echelon<T> {
         }
     }
 
-    /// A basis of the vectors `x` with `row · x = 0` for every row: one for each column without pivot, with a one there
-    /// and zeros at the other columns without pivot. Reduces the rows first.
+    /// Returns a basis of the vectors `x` with `row · x = 0` for every row: one vector for each column without pivot,
+    /// with a one there and zeros at the other columns without pivot. Reduces the rows first.
     pub fn null_space(&mut self) -> Vec<Vec<T>> {
         let mut flat = Vec::new();
         self.null_space_into(&mut flat);
@@ -216,7 +217,7 @@ fn weight<T: Number>(row: &[T]) -> f64 {
     row.iter().map(|x| x.weight()).fold(0.0, f64::max)
 }
 
-/// First nonzero column and the one after the last.
+/// Returns the first nonzero column and the column after the last one.
 #[inline]
 fn extent<T: Number>(row: &[T]) -> (usize, usize) {
     let nonzero = |x: &T| !x.is_zero();
@@ -238,7 +239,7 @@ fn eliminate<T: Number>(
             for (t, &r) in target[from..to].iter_mut().zip(&row[from..to]) {
                 t.subtract_product(factor, r);
             }
-            // Exactly so, also in rounded arithmetic.
+            // Exactly zero, also in rounded arithmetic.
             target[p] = T::zero();
         }
     }

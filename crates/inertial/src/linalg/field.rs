@@ -1,7 +1,7 @@
-//! Numbers for exact analysis: prime fields, and `f64` shadowed by one.
+//! Number types for exact analysis: prime fields, and `f64` paired with a prime field.
 //!
-//! A rank over GF(p) of geometry reduced modulo `p` is never more than the true one, and it is less only where `p`
-//! divides one particular number: for two primes near 2⁶¹ an accident of probability about 1e-15.
+//! The rank over GF(p) of geometry reduced modulo `p` never exceeds the true rank. It is smaller only if `p` divides
+//! one particular number: for two primes near 2⁶¹ the probability is about 1e-15.
 
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -9,33 +9,33 @@ use num_traits::{One, Zero};
 
 use crate::spatial::Field;
 
-/// A [`Field`] that eliminations run on: it knows angles of whole degrees, small roots and which pivots are good.
+/// A [`Field`] for eliminations, with angles of whole degrees, small roots and weights for the choice of pivots.
 pub trait Number: Field + Send + Sync {
-    /// What counts as zero in vectors of order one; zero for exact numbers.
+    /// Threshold below which entries of vectors of order one are zero; zero for exact numbers.
     ///
-    /// For `f64`: geometry is snapped at 1e-4 and enters spans squared, rounding is amplified by its inverse;
-    /// 1e-10 stands between the two.
+    /// For `f64`, geometry is snapped at 1e-4 and enters spans squared, and rounding errors are amplified by its
+    /// inverse; 1e-10 lies between the two.
     const TOLERANCE: f64;
 
-    /// Size for the choice of pivots; zero only for zero.
+    /// Returns the magnitude used for the choice of pivots; zero only for zero.
     fn weight(self) -> f64;
 
-    /// The image of `n / d · 10^e`. `d` must not be zero.
+    /// Returns the image of `n / d · 10^e`. `d` must not be zero.
     fn from_decimal(n: i64, d: i64, e: i32) -> Self;
 
-    /// Cosine and sine of a whole number of degrees.
+    /// Returns the cosine and sine of a whole number of degrees.
     fn turn(degrees: i64) -> (Self, Self);
 
-    /// A random number: uniform in GF(p), in [-1, 1] for `f64`.
+    /// Returns a random number: uniform in GF(p), in [-1, 1] for `f64`.
     fn random(source: &mut SplitMix) -> Self;
 
-    /// Subtracts a product from the number. Numbers of many digits skip products of zero.
+    /// Subtracts a product from the number. Types with many digits skip products with zero.
     #[inline]
     fn subtract_product(&mut self, a: Self, b: Self) {
         *self -= a * b;
     }
 
-    /// Cosine and sine of `n` times the angle whose cosine and sine are given.
+    /// Computes the cosine and sine of `n` times the angle whose cosine and sine are given.
     fn multiple_angle(unit: (Self, Self), n: i64) -> (Self, Self) {
         let times = |a: (Self, Self), b: (Self, Self)| (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0);
         let (mut power, mut out, mut left) = (unit, (Self::one(), Self::zero()), n.unsigned_abs());
@@ -49,7 +49,7 @@ pub trait Number: Field + Send + Sync {
         if n < 0 { (out.0, -out.1) } else { out }
     }
 
-    /// `√2`, `√3`, `√5`, `√6` (one for any other argument): the roots that regular angles bring.
+    /// Returns `√2`, `√3`, `√5` or `√6` (one for any other argument), the roots that occur in regular angles.
     fn root(n: u8) -> Self {
         let twice_cosine = |degrees| Self::turn(degrees).0 * Self::from_i64(2);
         match n {
@@ -99,13 +99,13 @@ impl Number for f64 {
     }
 
     fn random(source: &mut SplitMix) -> Self {
-        // 53 random bits over 2^52, less one.
+        // 53 random bits over 2^52, minus one.
         (source.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 }
 
-/// The field of integers modulo the prime `P = 2⁶¹ − c` with small `c` and `P ≡ 1 (mod 360)`: it has the 360th roots of
-/// unity, hence the cosine and sine of every whole degree and with them `√2`, `√3`, `√5`.
+/// Field of integers modulo the prime `P = 2⁶¹ − c` with small `c` and `P ≡ 1 (mod 360)`. It contains the 360th roots
+/// of unity, hence the cosine and sine of every whole degree and with them `√2`, `√3`, `√5`.
 ///
 /// (2⁶¹ − 1 itself has no `√3`, since it is 7 modulo 12.)
 ///
@@ -120,15 +120,15 @@ impl Number for f64 {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Gf<const P: u64>(u64);
 
-/// The first of the two fields that exact answers are computed in, `p = 2⁶¹ − 1351`.
+/// First of the two fields used for exact results, `p = 2⁶¹ − 1351`.
 pub type First = Gf<2_305_843_009_213_692_601>;
-/// The second, `p = 2⁶¹ − 3151`.
+/// Second of the two fields, `p = 2⁶¹ − 3151`.
 pub type Second = Gf<2_305_843_009_213_690_801>;
 
 const BITS: u32 = 61;
 const MASK: u64 = (1 << BITS) - 1;
 
-/// `a b mod (2⁶¹ − c)`, folding the high bits down twice.
+/// Computes `a b mod (2⁶¹ − c)` by folding the high bits down twice.
 #[inline]
 const fn multiply(a: u64, b: u64, c: u64) -> u64 {
     let t = a as u128 * b as u128;
@@ -150,7 +150,7 @@ const fn power(mut base: u64, mut exponent: u64, c: u64) -> u64 {
     out
 }
 
-/// A number of order exactly 360 modulo `2⁶¹ − c`.
+/// Finds a number of order exactly 360 modulo `2⁶¹ − c`.
 const fn degree(c: u64) -> u64 {
     let p = (1 << BITS) - c;
     let mut g = 2;
@@ -171,30 +171,30 @@ impl<const P: u64> Gf<P> {
         );
         (1 << BITS) - P
     };
-    /// The prime.
+    /// Prime of the field.
     pub const PRIME: u64 = P;
-    /// `e^{iπ/180}`.
+    /// Image of `e^{iπ/180}`.
     const DEGREE: u64 = degree(Self::C);
     const HALF: u64 = P.div_ceil(2);
 
-    /// The residue of `n`.
+    /// Returns the residue of `n`.
     #[inline]
     pub fn new(n: u64) -> Self {
         Self(n % P)
     }
 
-    /// The representative in `0..P`.
+    /// Returns the representative in `0..P`.
     #[inline]
     pub fn value(self) -> u64 {
         self.0
     }
 
-    /// `self^n`.
+    /// Computes `self^n`.
     pub fn pow(self, n: u64) -> Self {
         Self(power(self.0, n, Self::C))
     }
 
-    /// A square root, `None` where there is none (Tonelli and Shanks).
+    /// Computes a square root; `None` if there is none (Tonelli and Shanks).
     ///
     /// ```
     /// use inertial::linalg::{First, Number};
@@ -211,7 +211,7 @@ impl<const P: u64> Gf<P> {
         if self.pow((P - 1) / 2) != Self::one() {
             return None;
         }
-        // P − 1 = odd · 2^twos, and a number that is no square.
+        // P − 1 = odd · 2^twos, and a non-square.
         let twos = (P - 1).trailing_zeros();
         let odd = (P - 1) >> twos;
         let other = (2..P).map(Self::new).find(|x| x.pow((P - 1) / 2) == minus_one)?;
@@ -235,7 +235,7 @@ impl<const P: u64> Gf<P> {
         Some(root)
     }
 
-    /// The fraction `n/d` with `|n|, d ≤ √(P/2)` that it is the image of, if there is one (Wang's reconstruction).
+    /// Returns the fraction `n/d` with `|n|, d ≤ √(P/2)` whose image this is, if there is one (Wang's reconstruction).
     ///
     /// ```
     /// use inertial::linalg::{First, Number};
@@ -348,7 +348,7 @@ impl<const P: u64> Number for Gf<P> {
         let ten = Self(10).pow(u64::from(e.unsigned_abs()));
         let (n, d) = (Self::from_i64(n), Self::from_i64(d));
         let (n, d) = if e < 0 { (n, d * ten) } else { (n * ten, d) };
-        // No denominator of a model is a multiple of a prime near 2⁶¹.
+        // Denominators of a model are never multiples of a prime near 2⁶¹.
         n * d.inverse().unwrap_or_else(Self::zero)
     }
 
@@ -365,13 +365,13 @@ impl<const P: u64> Number for Gf<P> {
     }
 }
 
-/// A real number known twice: exactly, in GF(p), which decides what is zero; and rounded (`f64` or more digits), for its
-/// value and for pivots.
+/// Real number in two representations: exact in GF(p), which decides whether it is zero, and rounded (`f64` or more
+/// digits), for its value and for pivots.
 #[derive(Debug, Clone, Copy)]
 pub struct Shadow<const P: u64, V = f64> {
-    /// Its image in GF(p).
+    /// Image in GF(p).
     pub exact: Gf<P>,
-    /// Its value to rounding.
+    /// Rounded value.
     pub value: V,
 }
 
@@ -384,7 +384,7 @@ impl<const P: u64, V> PartialEq for Shadow<P, V> {
 impl<const P: u64, V: Number> Shadow<P, V> {
     #[inline]
     fn sum(exact: Gf<P>, value: V) -> Self {
-        // Where terms cancel exactly, so does their rounding.
+        // If the terms cancel exactly, the rounding error is removed too.
         Self { exact, value: if exact.is_zero() { V::zero() } else { value } }
     }
 }
@@ -445,7 +445,7 @@ impl<const P: u64, V: Number> Field for Shadow<P, V> {
     }
 
     fn inverse(self) -> Option<Self> {
-        // A number whose digits have all cancelled has no inverse worth writing down.
+        // The inverse of a rounded value that cancelled completely is set to zero.
         Some(Self { exact: self.exact.inverse()?, value: self.value.inverse().unwrap_or_else(V::zero) })
     }
 }
@@ -504,17 +504,18 @@ macro_rules! assign {
 assign!(Gf<P>, const P: u64);
 assign!(Shadow<P, V>, const P: u64, V: Number);
 
-/// A small random source (Steele, Lea and Flood's SplitMix64): same seed, same numbers, on every machine.
+/// Small random number generator (Steele, Lea and Flood's SplitMix64): the same seed gives the same numbers on every
+/// machine.
 #[derive(Debug, Clone)]
 pub struct SplitMix(u64);
 
 impl SplitMix {
-    /// A source with this seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

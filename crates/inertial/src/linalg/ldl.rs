@@ -1,8 +1,9 @@
-//! `A = L D Lᵀ` of symmetric positive definite matrices, in place and without allocation.
+//! Factorization `A = L D Lᵀ` of symmetric positive definite matrices, in place and without allocation.
 
 /// Factors the row-major `n × n` matrix `a` in place: unit lower `L` below the diagonal, `D` on it.
 ///
-/// The upper triangle is not read. A pivot must exceed `tolerance(k)`; the first that does not is the error.
+/// The upper triangle is not read. Each pivot must exceed `tolerance(k)`; the index of the first that does not is the
+/// error.
 pub(crate) fn ldl(a: &mut [f64], n: usize, tolerance: impl Fn(usize) -> f64) -> Result<(), usize> {
     for i in 0..n {
         let (before, row) = a.split_at_mut(i * n);

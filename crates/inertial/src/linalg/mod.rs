@@ -1,7 +1,8 @@
-//! Linear algebra: dense in `f64` (the crate `inertial-dense`, the one place that calls faer), and exact over prime fields.
+//! Linear algebra: dense in `f64` (the crate `inertial-dense`, the only one that calls faer), and exact over prime
+//! fields.
 //!
 //! Matrices are nalgebra's; the decompositions are faer's, because nalgebra's are wrong on some rank-deficient
-//! matrices. Every rank carries its margin.
+//! matrices. Every rank is reported with its margin.
 
 mod double;
 mod echelon;

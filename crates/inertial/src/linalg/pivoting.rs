@@ -1,34 +1,34 @@
-//! Elimination with full pivoting: the most independent rows and columns of a rounded matrix.
+//! Elimination with full pivoting, which selects the most independent rows and columns of a rounded matrix.
 
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 
 use super::{Number, Rank};
 
-/// Products in one step of the elimination that are worth several threads.
+/// Number of products in one elimination step above which several threads are used.
 const MANY: usize = 1 << 14;
 
-/// What elimination with full pivoting found.
+/// Result of elimination with full pivoting.
 #[derive(Debug, Clone)]
 pub struct FullPivots<T> {
     /// Row and column of each pivot, in the order of elimination.
     pub places: Vec<(usize, usize)>,
-    /// Sizes of the pivots relative to the first, and of the one that was not taken.
+    /// Sizes of the pivots relative to the first, followed by the size of the rejected pivot.
     pub sizes: Vec<f64>,
-    /// The eliminated matrix, row-major: row `i` of `places` is zero in the columns of the pivots before it.
+    /// Eliminated matrix, row-major: row `i` of `places` is zero in the columns of the pivots before it.
     pub matrix: Vec<T>,
 }
 
 impl<T: Number> FullPivots<T> {
-    /// Eliminates a row-major matrix until a pivot is not above `tolerance`, relative to the first: that one is the last, and
-    /// says how clear the decision was.
+    /// Eliminates a row-major matrix until a pivot is not above `tolerance`, relative to the first. The size of that
+    /// rejected pivot is the last one stored and gives the margin of the decision.
     pub fn new(mut matrix: Vec<T>, columns: usize, tolerance: f64) -> Self {
         let mut free: Vec<usize> = (0..columns).collect();
         let largest = |row: &[T], free: &[usize]| {
             let sizes = free.iter().map(|&c| (row[c].weight(), c));
             sizes.fold((0.0, columns), |best, own| if own.0 > best.0 { own } else { best })
         };
-        // The largest entry of each row that is left, with its column.
+        // Largest entry of each remaining row, with its column.
         let mut left: Vec<Option<(f64, usize)>> =
             matrix.chunks_exact(columns.max(1)).map(|row| Some(largest(row, &free))).collect();
         let (mut places, mut sizes) = (Vec::new(), Vec::<f64>::new());
@@ -72,13 +72,13 @@ impl<T: Number> FullPivots<T> {
         Self { places, sizes, matrix }
     }
 
-    /// Forgets the pivots after the first `rank`.
+    /// Removes the pivots after the first `rank`.
     pub fn truncate(&mut self, rank: usize) {
         self.places.truncate(rank);
         self.sizes.truncate(rank + 1);
     }
 
-    /// The number of pivots, with its margin.
+    /// Returns the number of pivots, with its margin.
     pub fn rank(&self) -> Rank {
         let rank = self.places.len();
         let size = |k: usize| self.sizes.get(k).copied();

@@ -1,4 +1,4 @@
-//! A mechanism standing in one configuration, in exact numbers: where exact analysis of loops starts from.
+//! Mechanism in one configuration, in exact numbers: the starting point of the exact loop analysis.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -8,21 +8,22 @@ use super::{Angle, BodyKind, Closing, ExactGeometry, JointType, LoopFrame, Mecha
 use crate::linalg::{Echelon, Number, Pivot};
 use crate::spatial::{Force, Motion, Pose, rotation_from_quaternion};
 
-/// Joint positions this near a multiple of 15° are that multiple: they come from a solved closure, not from a file.
+/// Tolerance for joint positions that come from a solved closure, not from a file: positions this near a multiple of
+/// 15° become that multiple.
 const SOLVED: f64 = 1e-9;
 
-/// Where one joint stands, exactly.
+/// Exact position of one joint.
 #[derive(Debug, Clone, Copy)]
 struct Stand {
     /// Angle about the joint's axis.
     angle: Angle,
-    /// Displacement in a frame whose third axis is the joint's.
+    /// Displacement in a frame whose third axis is the joint's axis.
     shift: [Surd; 3],
-    /// Quaternion `x y z w` of joints that turn about a point.
+    /// Quaternion `x y z w` of joints that rotate about a point.
     quaternion: Option<[Surd; 4]>,
 }
 
-/// A loop joint's exact description.
+/// Exact description of a loop joint.
 #[derive(Debug, Clone)]
 struct LoopPlan {
     predecessor: Option<usize>,
@@ -32,7 +33,7 @@ struct LoopPlan {
     joint: LoopKind,
 }
 
-/// Where a loop joint sits on a body.
+/// Placement of a loop joint on a body.
 #[derive(Debug, Clone)]
 struct EndPlan {
     turns: Turns,
@@ -52,7 +53,7 @@ enum LoopKind {
     Universal([[Angle; 2]; 2]),
 }
 
-/// A mechanism in one (closed) configuration, ready to be written in any [`Number`].
+/// Mechanism in one (closed) configuration that can be evaluated in any [`Number`].
 #[derive(Debug, Clone)]
 pub struct ExactAssembly {
     geometry: ExactGeometry,
@@ -61,58 +62,58 @@ pub struct ExactAssembly {
     nv: usize,
 }
 
-/// One body of an [`Assembled`] mechanism.
+/// Body of an [`Assembled`] mechanism.
 #[derive(Debug, Clone)]
 pub struct AssembledBody<T: Number> {
-    /// The body before the joint; `None` is the ground.
+    /// Parent body; `None` is the ground.
     pub parent: Option<usize>,
-    /// What the body stands for.
+    /// Kind of the body.
     pub kind: BodyKind,
-    /// First velocity coordinate that moves it.
+    /// First velocity coordinate that moves the body.
     pub v: usize,
-    /// Where it stands in its parent's frame.
+    /// Pose in the parent's frame.
     pub pose: Pose<T>,
-    /// The free modes in its own frame, times the ratio of its drive.
+    /// Free modes in the body's own frame, times the ratio of its drive.
     pub modes: Vec<Motion<T>>,
 }
 
-/// One loop joint of an [`Assembled`] mechanism.
+/// Loop joint of an [`Assembled`] mechanism.
 #[derive(Debug, Clone)]
 pub struct AssembledLoop<T: Number> {
-    /// The body on the parent's side; `None` is the ground.
+    /// Body on the parent's side; `None` is the ground.
     pub predecessor: Option<usize>,
-    /// The body on the child's side; `None` is the ground.
+    /// Body on the child's side; `None` is the ground.
     pub successor: Option<usize>,
     /// Origin of the joint in the successor body's frame.
     pub centre: Vector3<T>,
-    /// The free modes in the successor body's frame, constant as it moves; of a universal joint all rotations.
+    /// Free modes in the successor body's frame, constant as it moves; for a universal joint, all rotations.
     pub modes: Vec<Motion<T>>,
-    /// The constraint wrenches in the successor body's frame, constant as it moves: they do no work in the joint.
+    /// Constraint wrenches in the successor body's frame, constant as it moves; they do no work in the joint.
     pub wrenches: Vec<Force<T>>,
-    /// Of a universal joint: its first axis in the predecessor body, its second in the successor body. Their cross
+    /// Axes of a universal joint: the first in the predecessor body, the second in the successor body. Their cross
     /// product is one more constraint, a pure moment.
     pub axes: Option<[Vector3<T>; 2]>,
-    /// The joint's frames on both bodies.
+    /// Frames of the joint on both bodies.
     pub ends: [Pose<T>; 2],
-    /// When it is closed.
+    /// Closure condition.
     pub closing: Closing<T>,
 }
 
-/// A mechanism in one closed configuration.
+/// Mechanism in one closed configuration.
 #[derive(Debug, Clone)]
 pub struct Assembled<T: Number> {
-    /// Direction of gravity in the world, of length one; zero where there is none.
+    /// Unit vector of gravity in the world frame; zero without gravity.
     pub gravity: Vector3<T>,
-    /// The bodies, in the mechanism's order.
+    /// Bodies in the order of the mechanism.
     pub bodies: Vec<AssembledBody<T>>,
-    /// The loop joints.
+    /// Loop joints.
     pub loops: Vec<AssembledLoop<T>>,
     /// Number of velocity coordinates of the tree.
     pub nv: usize,
 }
 
 impl ExactAssembly {
-    /// The mechanism at the configuration `q`, which must close its loops; `snap` as in [`ExactGeometry::new`].
+    /// Creates the mechanism at the configuration `q`, which must close its loops; `snap` as in [`ExactGeometry::new`].
     pub fn new(mechanism: &Mechanism, geometry: &ExactGeometry, q: &[f64], snap: f64) -> Self {
         let numbers = geometry.to::<f64>();
         let stands = mechanism
@@ -123,7 +124,7 @@ impl ExactAssembly {
                 let q = &q[body.drive.q..body.drive.q + body.joint_type.nq()];
                 let mut position = q.to_vec();
                 if let [p] = position.as_mut_slice() {
-                    // An open chain's geometry stands at its offsets already.
+                    // The geometry of an open chain already includes the offsets.
                     let offset = if geometry.chain.is_some() { 0.0 } else { body.drive.offset };
                     *p = body.drive.ratio * *p + offset;
                 }
@@ -152,17 +153,17 @@ impl ExactAssembly {
         Self { geometry: geometry.clone(), stands, loops, nv: mechanism.nv() }
     }
 
-    /// Its geometry apart from the configuration.
+    /// Returns the geometry, which does not depend on the configuration.
     pub fn geometry(&self) -> &ExactGeometry {
         &self.geometry
     }
 
-    /// A typical length of the mechanism.
+    /// Returns a typical length of the mechanism.
     pub fn size(&self) -> f64 {
         self.geometry.size()
     }
 
-    /// Writes it in numbers of one kind.
+    /// Evaluates the mechanism in one number type.
     pub fn to<T: Number>(&self) -> Assembled<T> {
         let geometry = self.geometry.to::<T>();
         let bodies = geometry.bodies.iter().zip(&self.stands);
@@ -213,7 +214,7 @@ impl LoopPlan {
 }
 
 impl<T: Number> AssembledLoop<T> {
-    /// A loop joint between two bodies, given its frames on both (predecessor's first) and its kind.
+    /// Creates a loop joint between two bodies, given its frames on both (predecessor first) and its closure condition.
     pub fn new(
         predecessor: Option<usize>,
         successor: Option<usize>,
@@ -227,7 +228,7 @@ impl<T: Number> AssembledLoop<T> {
                 (modes(*pivoting, frame, *pitch)[..pivoting.freedoms()].to_vec(), None)
             }
             Closing::Universal(axes) => {
-                // All rotations, less the moment about the cross product of the two axes.
+                // All rotations; the moment about the cross product of the two axes is a separate constraint.
                 let ball = modes(Pivoting::Spherical, &Matrix3::identity(), T::zero())[..3].to_vec();
                 (ball, Some([outer.rotation * axes[0], end.rotation * axes[1]]))
             }
@@ -279,14 +280,14 @@ fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64])
     Stand { angle, shift: exact, quaternion }
 }
 
-/// A coordinate that a solver left near a decimal is that decimal.
+/// Converts a solved coordinate to an exact number: a value near a short decimal becomes that decimal.
 fn solved(x: f64) -> Surd {
     let short = (x / SOLVED).round() * SOLVED;
     Surd::recognise(if (x - short).abs() < 1e-3 * SOLVED { short } else { x })
 }
 
 impl Stand {
-    /// The joint's displacement, given a frame whose third axis is the joint's.
+    /// Returns the joint's displacement, given a frame whose third axis is the joint's axis.
     fn to<T: Number>(self, frame: &Matrix3<T>) -> Pose<T> {
         let rotation = match self.quaternion {
             Some(q) => {

@@ -1,4 +1,4 @@
-//! From a description to a mechanism: validation, lumping, numbering.
+//! Conversion of a description to a mechanism: validation, lumping, numbering.
 
 mod check;
 mod couplings;
@@ -59,19 +59,19 @@ struct Build<'a> {
     options: &'a BuildOptions,
     /// Joints of the description with the base option applied.
     described: Vec<JointSpec>,
-    /// For each of them what it follows in the end.
+    /// Resolved coupling of each described joint.
     couplings: Vec<Option<Coupling>>,
     root: String,
     link_index: HashMap<String, usize>,
     links: Vec<Link>,
-    /// For each link how its pose in its body was rounded.
+    /// Rounding of each link's pose in its body.
     roundings: Vec<Option<Rounding>>,
-    /// For each link the lengths that its pose in its body was composed of, summed up.
+    /// Sum of the lengths that make up each link's pose in its body.
     paths: Vec<f64>,
     bodies: Vec<Body>,
     joints: Vec<Joint>,
     joint_index: HashMap<String, usize>,
-    /// For each entry of `joints`, its index in `described`.
+    /// Index in `described` of each entry of `joints`.
     origin_of: Vec<usize>,
     warnings: Vec<String>,
     nq: usize,
@@ -79,7 +79,7 @@ struct Build<'a> {
 }
 
 impl<'a> Build<'a> {
-    /// Shapes on the bodies that their links became part of; links that are none (rotors) have none.
+    /// Returns the shapes placed on the bodies that contain their links; shapes of rotor links are omitted.
     fn shapes(&self) -> Vec<CollisionShape> {
         let place = |spec: &ShapeSpec| {
             let link = &self.links[*self.link_index.get(&spec.link)?];
@@ -125,7 +125,7 @@ impl<'a> Build<'a> {
             Some(Base::Fixed) => {
                 for joint in &mut described {
                     if joint.parent == root && joint.joint_type == JointType::Floating {
-                        // Bolted down where the model puts it.
+                        // Fixes the base at the pose given by the model.
                         let start = spec.assembly.iter().find(|(name, _)| *name == joint.name);
                         if let Some((_, q)) = start.filter(|(_, q)| q.len() == 7) {
                             joint.origin = joint.origin * JointType::Floating.pose(q);
@@ -156,7 +156,7 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// Takes the joints in the order of the description, but none before the one that its parent hangs from.
+    /// Adds the joints in the order of the description, but each after the joint of its parent link.
     fn tree(&mut self) -> Result<()> {
         let children = self.children()?;
         let Some(&root) = self.link_index.get(&self.root) else {
@@ -178,13 +178,14 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Why a link cannot be reached from the root: some way up from it stands a second root, or a cycle.
+    /// Returns the error for a link that cannot be reached from the root: one of its ancestors is a second root or on a
+    /// cycle.
     fn lost(&self, link: usize) -> Error {
         let above: HashMap<&str, &str> =
             self.described.iter().map(|j| (j.child.as_str(), j.parent.as_str())).collect();
         let mut top = self.links[link].name.as_str();
         let mut message = "it lies on a cycle of joints: open the cycle and close it with a loop joint";
-        // After as many steps as there are links, one is either on the cycle or past the top.
+        // After as many steps as there are links, `top` is either on a cycle or has no parent.
         for _ in 0..self.links.len() {
             let Some(parent) = above.get(top) else {
                 message = "it is not connected to the rest: one link only may be without a parent joint";
@@ -196,7 +197,7 @@ impl<'a> Build<'a> {
         Error::model(place(line, format!("link \"{top}\"")), message)
     }
 
-    /// Joints below each link, after checking names and references.
+    /// Returns the joints below each link, after checking names and references.
     fn children(&self) -> Result<Vec<Vec<usize>>> {
         let mut children = vec![Vec::new(); self.links.len()];
         let mut parent_joint: Vec<Option<usize>> = vec![None; self.links.len()];
@@ -282,7 +283,7 @@ impl<'a> Build<'a> {
         let inertia = inertia.unwrap_or_else(Inertia::zero);
         let mut pieces = Vec::new();
         let (mut parent_body, mut origin) = (parent_body, origin);
-        // Motions along one axis add up: a joint that follows several others is several joints in line.
+        // Motions along one axis add up: a joint that follows several others becomes several joints in series.
         if let Some((_, others)) = self.couplings[j].as_ref().and_then(|c| c.leaders.split_last()) {
             for (leader, _) in others {
                 let name = format!("{}:{}", joint.name, self.described[*leader].name);
@@ -301,7 +302,7 @@ impl<'a> Build<'a> {
             let name = joint.child.clone();
             self.bodies.push(body(name, BodyKind::Link, Some(between), Pose::identity(), hinge, 1, inertia));
         } else {
-            // The ground of a description that is made to float is no ground any more.
+            // A root link named "ground" is renamed if the base floats.
             let name = if joint.child == self.spec.root && joint.child == "ground" {
                 fresh_name("base", |n| self.link_index.contains_key(n))
             } else {
@@ -328,7 +329,7 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Connects followers (mimic joints) to the coordinates that finally move them.
+    /// Connects followers (mimic joints) to the coordinates that drive them.
     fn follow(&mut self) -> Result<()> {
         for index in 0..self.joints.len() {
             let joint = &self.described[self.origin_of[index]];
@@ -355,11 +356,11 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Settles what only the whole tree shows: which bodies have mass, and whether names tell them apart.
+    /// Checks properties of the whole tree: which bodies have mass, and whether names are distinct.
     fn check_bodies(&mut self) -> Result<()> {
         let mut names = HashSet::new();
         for body in &mut self.bodies {
-            // Something with mass was fixed to it after all.
+            // A link with mass was fixed to a massless body.
             if body.kind == BodyKind::Massless && body.inertia != Inertia::zero() {
                 body.kind = BodyKind::Link;
             }
@@ -373,7 +374,7 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Coordinates of the assembled mechanism.
+    /// Returns the coordinates of the assembled mechanism.
     fn assembly(&self) -> Result<Vec<f64>> {
         let mut q = vec![0.0; self.nq];
         for joint in self.joints.iter().filter(|j| j.follows.is_none()) {
@@ -384,7 +385,7 @@ impl<'a> Build<'a> {
             let joint = match self.joint_index.get(name).map(|&j| &self.joints[j]) {
                 Some(joint) if joint.follows.is_none() => joint,
                 Some(_) => return Err(Error::model(here(), "it follows another joint (mimic)")),
-                // A floating base that the user has bolted down has no coordinates left.
+                // A floating base that the user fixed has no coordinates.
                 None if self
                     .spec
                     .joints
@@ -429,12 +430,13 @@ impl<'a> Build<'a> {
         Ok(out)
     }
 
-    /// Coordinates off every loop are independent; on loops the marks decide, or the computation where there are none.
+    /// Marks coordinates as independent or dependent. Coordinates off every loop are independent; on loops the marks of
+    /// the description apply, and without marks the choice is left to the loop analysis.
     fn independent(&self, loops: &[LoopJoint]) -> Result<Vec<Option<bool>>> {
         let mut on_loop = vec![false; self.nv];
         for l in loops {
             let (mut a, mut b) = (l.predecessor.body, l.successor.body);
-            // Indices grow outward: climb the larger until both sides meet.
+            // Indices increase away from the root: replaces the larger one by its parent until both sides meet.
             while a != b {
                 let higher = if a > b { &mut a } else { &mut b };
                 if let Some(i) = *higher {
@@ -483,7 +485,8 @@ impl<'a> Build<'a> {
     }
 }
 
-/// The rounding of a frame on a link whose own pose was rounded; what turns the link moves the frame.
+/// Returns the rounding of a frame on a link whose own pose was rounded; an angular error of the link displaces the
+/// frame.
 fn carried(link: Option<Rounding>, own: Option<Rounding>, origin: &Pose<f64>) -> Option<Rounding> {
     let (link, own) = (link?, own?);
     Some(Rounding {

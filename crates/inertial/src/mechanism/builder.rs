@@ -1,4 +1,4 @@
-//! What a model says, before it is checked: filled by the readers, or by hand.
+//! Unchecked description of a mechanism, filled by the readers or by the user.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use super::{Base, JointType, Mechanism, ShapeSpec};
 use crate::Result;
 use crate::spatial::{Inertia, Pose};
 
-/// Limits of one joint; infinite where the model gives none. They hold for each of its coordinates.
+/// Limits of one joint; infinite if the model gives none. They apply to each coordinate of the joint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Lowest position (rad or m).
@@ -29,12 +29,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Highest speed (rad/s or m/s), where the model gives one: files write zero where they know none.
+    /// Returns the highest speed (rad/s or m/s) if the model gives one; files use zero for unknown values.
     pub fn given_velocity(&self) -> Option<f64> {
         given(self.velocity)
     }
 
-    /// Highest torque or force (N m or N), where the model gives one.
+    /// Returns the highest torque or force (N m or N) if the model gives one.
     pub fn given_effort(&self) -> Option<f64> {
         given(self.effort)
     }
@@ -44,7 +44,7 @@ fn given(limit: f64) -> Option<f64> {
     (limit > 0.0 && limit.is_finite()).then_some(limit)
 }
 
-/// What acts in a joint besides its actuator.
+/// Passive dynamics of a joint: damping, friction, armature and spring.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct JointDynamics {
     /// Viscous damping (N m s/rad or N s/m).
@@ -55,16 +55,16 @@ pub struct JointDynamics {
     pub armature: f64,
     /// Spring stiffness (N m/rad or N/m).
     pub stiffness: f64,
-    /// Position where the spring rests.
+    /// Rest position of the spring.
     pub rest: f64,
 }
 
-/// A joint that follows others: `q = Σ ratio · q_leader + offset` (URDF's `<mimic>` names one leader).
+/// Coupling of a joint to others: `q = Σ ratio · q_leader + offset` (URDF's `<mimic>` has one leader).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mimic {
-    /// The joints that lead, each with the follower's speed per unit of its own.
+    /// Leading joints, each with the speed of the follower per unit speed of the leader.
     pub leaders: Vec<(String, f64)>,
-    /// Position where all leaders are at zero.
+    /// Position of the follower with all leaders at zero.
     pub offset: f64,
 }
 
@@ -75,60 +75,60 @@ impl Mimic {
     }
 }
 
-/// How far the numbers of a joint may be from those that were meant, because they were rounded when they were written.
+/// Bounds of the rounding errors in the numbers of a joint, caused by the limited decimals in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rounding {
-    /// Rotation of the frame and direction of the axis (radians).
+    /// Error of the frame's rotation and of the axis direction (radians).
     pub angle: f64,
-    /// Position of the frame.
+    /// Error of the frame's position.
     pub length: f64,
-    /// Direction of the axis alone (radians).
+    /// Error of the axis direction alone (radians).
     pub axis: f64,
-    /// Unit of the last decimal of all angles of the file (radians), where these are rounded so coarsely that no special position can be told
-    /// from its neighbours; zero for other files.
+    /// Unit of the last decimal of all angles in the file (radians) if they are rounded so coarsely that special
+    /// positions cannot be distinguished from neighbouring ones; zero for other files.
     pub coarse: f64,
 }
 
-/// A link as described.
+/// Description of a link.
 #[derive(Debug, Clone)]
 pub struct LinkSpec {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// Its inertia in its own frame; `None` where the model says nothing.
+    /// Inertia in the link's own frame; `None` if the model gives none.
     pub inertia: Option<Inertia<f64>>,
-    /// Line of the description.
+    /// Line in the description.
     pub line: Option<u32>,
 }
 
-/// A joint as described.
+/// Description of a joint.
 #[derive(Debug, Clone)]
 pub struct JointSpec {
-    /// Its name.
+    /// Name of the joint.
     pub name: String,
-    /// Its type.
+    /// Type of the joint.
     pub joint_type: JointType,
-    /// The link before it.
+    /// Name of the parent link.
     pub parent: String,
-    /// The link after it; its frame is the joint's frame at zero.
+    /// Name of the child link; its frame is the joint's frame at zero.
     pub child: String,
-    /// The joint's frame in the parent link's frame.
+    /// Frame of the joint in the parent link's frame.
     pub origin: Pose<f64>,
     /// Limits of motion, speed and effort.
     pub limits: Limits,
     /// Friction, damping, armature, spring.
     pub dynamics: JointDynamics,
-    /// The joints it follows, if any.
+    /// Coupling to other joints, if any.
     pub mimic: Option<Mimic>,
-    /// Whether its coordinates are (in)dependent where there are loops.
+    /// Whether the coordinates are independent or dependent in loops; `None` leaves the choice open.
     pub independent: Option<bool>,
-    /// How its origin and axis were rounded; `None` where nobody knows.
+    /// Rounding of origin and axis; `None` if unknown.
     pub rounding: Option<Rounding>,
-    /// Line of the description.
+    /// Line in the description.
     pub line: Option<u32>,
 }
 
 impl JointSpec {
-    /// A joint of the given type between two links, at the parent's frame, without limits.
+    /// Creates a joint of the given type between two links, at the parent's frame, without limits.
     pub fn new(
         name: impl Into<String>,
         joint_type: JointType,
@@ -157,94 +157,95 @@ impl JointSpec {
     }
 }
 
-/// One side of a loop joint as described.
+/// Description of one side of a loop joint.
 #[derive(Debug, Clone)]
 pub struct LoopEnd {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// The joint's frame in the link's frame.
+    /// Frame of the joint in the link's frame.
     pub origin: Pose<f64>,
 }
 
-/// A joint that closes a loop, as described.
+/// Description of a joint that closes a loop.
 #[derive(Debug, Clone)]
 pub struct LoopSpec {
-    /// Its name.
+    /// Name of the joint.
     pub name: String,
-    /// Its type; axes are in the predecessor's frame.
+    /// Joint type; axes are in the predecessor's frame.
     pub joint_type: JointType,
-    /// The side that counts as the parent.
+    /// Side that acts as the parent.
     pub predecessor: LoopEnd,
-    /// The side that counts as the child.
+    /// Side that acts as the child.
     pub successor: LoopEnd,
-    /// Line of the description.
+    /// Line in the description.
     pub line: Option<u32>,
 }
 
-/// A geared rotor as described.
+/// Description of a geared rotor.
 #[derive(Debug, Clone)]
 pub struct RotorSpec {
-    /// The joint it drives (one degree of freedom).
+    /// Name of the driven joint (one degree of freedom).
     pub joint: String,
-    /// The link that carries it.
+    /// Name of the link that carries the rotor.
     pub carrier: String,
-    /// Its speed per unit of the joint's.
+    /// Speed of the rotor per unit speed of the joint.
     pub ratio: f64,
-    /// Its frame in the carrier link's frame.
+    /// Frame of the rotor in the carrier link's frame.
     pub origin: Pose<f64>,
-    /// Its axis in its own frame.
+    /// Axis in the rotor's own frame.
     pub axis: Vector3<f64>,
-    /// Its inertia about its own frame.
+    /// Inertia about the rotor's own frame.
     pub inertia: Inertia<f64>,
-    /// Whether it is symmetric about its axis.
+    /// Whether the rotor is symmetric about its axis.
     pub symmetric: bool,
-    /// Line of the description.
+    /// Line in the description.
     pub line: Option<u32>,
 }
 
-/// A reaction wheel as described: what it adds to its carrier's inertia when locked belongs to the carrier.
+/// Description of a reaction wheel. The inertia of the locked wheel is part of its carrier.
 #[derive(Debug, Clone)]
 pub struct WheelSpec {
-    /// Its name, distinct from those of joints.
+    /// Name of the wheel, distinct from the names of joints.
     pub name: String,
-    /// The link that carries it.
+    /// Name of the link that carries the wheel.
     pub carrier: String,
-    /// Its axis in the carrier link's frame.
+    /// Axis in the carrier link's frame.
     pub axis: Vector3<f64>,
-    /// Its inertia about the axis (kg m²).
+    /// Inertia about the axis (kg m²).
     pub inertia: f64,
-    /// Its greatest speed and torque.
+    /// Maximum speed and torque.
     pub limits: Limits,
-    /// Line of the description.
+    /// Line in the description.
     pub line: Option<u32>,
 }
 
-/// Gear ratio of rotors that a model does not describe. Ranks are the same for all ratios but 1 and -1, which add nothing.
+/// Gear ratio assumed for rotors that a model does not describe. Ranks are the same for all ratios except 1 and -1, for
+/// which a rotor adds nothing.
 pub const ASSUMED_RATIO: f64 = 100.0;
 
-/// How rotors enter the parameters.
+/// Model of the rotors in the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotorModel {
-    /// As dead weight of their carriers.
+    /// Rotors as dead weight of their carriers.
     None,
-    /// By their inertia about the axis, one parameter each; the rest belongs to the carrier.
+    /// One parameter per rotor, the inertia about its axis; the rest is part of the carrier.
     Symmetric,
-    /// By all ten parameters.
+    /// Ten parameters per rotor.
     General,
 }
 
-/// Choices that the user may make against the model.
+/// Options that override the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BuildOptions {
-    /// Fixed or floating base; `None` as the model says.
+    /// Fixed or floating base; `None` uses the model.
     pub base: Option<Base>,
-    /// How rotors enter the parameters; `None` as each rotor says.
+    /// Model of the rotors in the parameters; `None` uses the setting of each rotor.
     pub rotors: Option<RotorModel>,
-    /// Gravity; `None` as the model says.
+    /// Gravity; `None` uses the model.
     pub gravity: Option<Vector3<f64>>,
 }
 
-/// A mechanism under construction.
+/// Description of a mechanism under construction.
 ///
 /// ```
 /// use inertial::mechanism::{JointSpec, JointType, MechanismBuilder};
@@ -266,32 +267,32 @@ pub struct BuildOptions {
 pub struct MechanismBuilder {
     /// Name of the mechanism.
     pub name: String,
-    /// Name of the link that all others hang from: bolted to the world, unless the base floats.
+    /// Name of the root link of the tree, fixed to the world unless the base floats.
     pub root: String,
     /// Gravitational acceleration (m/s²), world frame.
     pub gravity: Vector3<f64>,
-    /// The links; the root need not be among them.
+    /// Links; the root may be omitted.
     pub links: Vec<LinkSpec>,
     /// Collision shapes of the links.
     pub shapes: Vec<ShapeSpec>,
-    /// The joints of the tree.
+    /// Joints of the tree.
     pub joints: Vec<JointSpec>,
-    /// The joints that close loops.
+    /// Joints that close loops.
     pub loops: Vec<LoopSpec>,
-    /// The rotors.
+    /// Rotors.
     pub rotors: Vec<RotorSpec>,
-    /// The reaction wheels.
+    /// Reaction wheels.
     pub wheels: Vec<WheelSpec>,
-    /// Coordinates of the assembled mechanism by joint; zero (no displacement) where not given.
+    /// Coordinates of the assembled mechanism by joint; zero displacement if not given.
     pub assembly: Vec<(String, Vec<f64>)>,
-    /// Links that only carry a joint to the next (several MJCF joints of one body): they have no parameters.
+    /// Links without parameters that only connect two joints (several MJCF joints of one body).
     pub massless: HashSet<String>,
-    /// What the reader wants people to know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 impl MechanismBuilder {
-    /// An empty mechanism that hangs from the link `root`, under standard gravity along −z.
+    /// Creates an empty mechanism with the root link `root`, under standard gravity along −z.
     pub fn new(name: impl Into<String>, root: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -333,10 +334,11 @@ impl MechanismBuilder {
         self
     }
 
-    /// Adds a rotor of unknown inertia to each of the named joints of one degree of freedom that has none: on the joint's axis, carried
-    /// by the link before it, with the gear ratio [`ASSUMED_RATIO`]. Returns the joints that got one.
+    /// Adds a rotor of unknown inertia to each of the named joints that has one degree of freedom and no rotor. The
+    /// rotor lies on the joint's axis, is carried by the parent link and has the gear ratio [`ASSUMED_RATIO`]. Returns
+    /// the joints that got a rotor.
     ///
-    /// Joints that follow others are left out: the rotors of their leaders turn with them.
+    /// Joints that follow others are skipped: the rotors of their leaders turn with them.
     pub fn add_missing_rotors(&mut self, joints: &[String]) -> Vec<String> {
         let mut added = Vec::new();
         for joint in self.joints.iter().filter(|j| joints.contains(&j.name)) {
@@ -364,7 +366,8 @@ impl MechanismBuilder {
         added
     }
 
-    /// Names of the rotors: `JOINT.rotor`, `JOINT.rotor2` for the second rotor of the same joint, and so on.
+    /// Returns the names of the rotors: `JOINT.rotor`, `JOINT.rotor2` for the second rotor of the same joint, and so
+    /// on.
     pub fn rotor_names(&self) -> Vec<String> {
         let mut driven: HashMap<&str, usize> = HashMap::new();
         let mut name = |joint| match driven.entry(joint).and_modify(|n| *n += 1).or_insert(1) {
@@ -374,7 +377,7 @@ impl MechanismBuilder {
         self.rotors.iter().map(|rotor| name(rotor.joint.as_str())).collect()
     }
 
-    /// Checks everything and numbers the coordinates.
+    /// Validates the description and numbers the coordinates.
     pub fn build(&self, options: &BuildOptions) -> Result<Mechanism> {
         super::build::build(self, options)
     }

@@ -1,8 +1,8 @@
-//! Open chains in exact numbers: each joint placed relative to the last joint before it that turns.
+//! Open chains in exact numbers. Each joint is placed relative to the last rotating joint before it.
 //!
-//! Sliders keep directions, so everything up to the next turning joint is described in one frame, that of the *head*: the
-//! last turning body before it (or the ground). Which relations hold there is decided once, in
-//! [`relations`](super::relations); this module writes the result in any kind of number.
+//! Sliders keep directions, so all joints up to the next rotating joint are described in one frame, that of the *head*:
+//! the last rotating body before them (or the ground). The module [`relations`](super::relations) decides once which
+//! relations hold there; this module evaluates the result in any number type.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -13,79 +13,79 @@ use super::{Angle, BodyGeometry, Geometry, Pivoting, Surd};
 use crate::linalg::Number;
 use crate::spatial::Pose;
 
-/// A direction in the frame of a head.
+/// Direction in the frame of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {
-    /// The head's own axis (of the ground: gravity).
+    /// Axis of the head itself (for the ground: gravity).
     Head,
-    /// The axis of a body that belongs to the head.
+    /// Axis of a body that belongs to the head.
     Body(usize),
 }
 
-/// How the direction of a joint's axis is made exact.
+/// Exact description of the direction of a joint's axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Pointing {
-    /// As the recognised rotations say; true where it points to negative z of the head's frame.
+    /// Direction given by the recognised rotations; true if it points to negative z of the head's frame.
     AsWritten(bool),
-    /// Along another direction, or (if true) against it.
+    /// Direction along another one, or (if true) opposite to it.
     Same(Along, bool),
-    /// At an angle to another direction, in an azimuth about it.
+    /// Direction at an angle to another one, with an azimuth about it.
     Polar { from: Along, tilt: Angle, azimuth: Angle },
 }
 
-/// A vector that an offset is perpendicular to.
+/// Vector that an offset is perpendicular to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Across {
-    /// The cross product of two directions.
+    /// Cross product of two directions.
     Pair(Along, Along),
-    /// The part of the first direction that is perpendicular to the second.
+    /// Component of the first direction perpendicular to the second.
     Foot(Along, Along),
-    /// A direction itself.
+    /// Direction itself.
     One(Along),
-    /// A direction's two others, by number.
+    /// Column, by number, of the frame of a direction: one of the two axes perpendicular to it.
     Beside(Along, usize),
-    /// A coordinate axis of the head's frame.
+    /// Coordinate axis of the head's frame.
     Axis(usize),
 }
 
-/// One joint of an open chain.
+/// Exact description of one joint of an open chain.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JointPlan {
     pub pivoting: Pivoting,
-    /// The last turning body before the joint; `None` is the ground.
+    /// Last rotating body before the joint; `None` is the ground.
     pub head: Option<usize>,
-    /// The axis in the body's own frame.
+    /// Axis in the body's own frame.
     pub axis: ExactDirection,
-    /// The joint's frame in the parent's.
+    /// Rotation of the joint's frame in the parent's frame.
     pub rotation: ExactRotation,
     pub translation: [Surd; 3],
     pub pointing: Pointing,
     /// Whether the axis is parallel to the head's.
     pub parallel: bool,
-    /// What the offset from the head's foot is perpendicular to.
+    /// Vectors that the offset from the head's foot is perpendicular to.
     pub across: Vec<Across>,
     pub pitch: Surd,
     pub ratio: Surd,
-    /// The joint's position where its coordinate is zero, as an angle and as a length.
+    /// Position of the joint at zero coordinate, as an angle and as a length.
     pub rest: (Angle, Surd),
 }
 
-/// A joint in numbers of one kind; vectors are in the head's frame unless said otherwise.
+/// Joint in one number type; vectors are in the head's frame unless noted otherwise.
 #[derive(Debug, Clone)]
 pub(super) struct Placed<T: Number> {
     pub pivoting: Pivoting,
     pub rotation: Matrix3<T>,
     pub translation: Vector3<T>,
-    /// A frame whose third axis is the joint's axis.
+    /// Frame whose third axis is the joint's axis.
     pub frame: Matrix3<T>,
-    /// The same, in the body's own frame.
+    /// Frame whose third axis is the joint's axis, in the body's own frame.
     pub own: Matrix3<T>,
-    /// In the body's own frame: the point of the axis nearest the head's axis, which its children are measured from.
+    /// Point of the axis nearest the head's axis, in the body's own frame; the origin for offsets of the children.
     pub foot: Vector3<T>,
 }
 
 impl<T: Number> Placed<T> {
-    /// The ground; its axis is that of gravity.
+    /// Creates the ground; its axis is the direction of gravity.
     pub fn ground(gravity: Option<ExactDirection>) -> Self {
         let frame = gravity.map_or_else(Matrix3::identity, |g| g.frame());
         Self {
@@ -103,7 +103,7 @@ impl<T: Number> Placed<T> {
     }
 }
 
-/// The bodies placed so far.
+/// Bodies placed so far.
 #[derive(Debug, Clone)]
 pub(super) struct Chain<T: Number> {
     pub ground: Placed<T>,
@@ -115,7 +115,7 @@ impl<T: Number> Chain<T> {
         plan.head.map_or(&self.ground, |h| &self.bodies[h])
     }
 
-    /// The pose of a joint's parent in the head's frame.
+    /// Returns the pose of a joint's parent in the head's frame.
     pub fn parent(&self, plan: &JointPlan, parent: Option<usize>) -> Pose<T> {
         match parent {
             Some(p) if plan.head != parent => Pose::new(self.bodies[p].rotation, self.bodies[p].translation),
@@ -123,7 +123,7 @@ impl<T: Number> Chain<T> {
         }
     }
 
-    /// A frame whose third axis is a direction, in the head's frame.
+    /// Returns a frame whose third axis is the direction `along`, in the head's frame.
     pub fn frame(&self, plan: &JointPlan, along: Along) -> &Matrix3<T> {
         match along {
             Along::Head => &self.head(plan).own,
@@ -131,7 +131,8 @@ impl<T: Number> Chain<T> {
         }
     }
 
-    /// The vector that an offset is perpendicular to; `axis` is that of the joint itself, where a direction names `index`.
+    /// Returns the vector that an offset is perpendicular to; `own` is the frame of the joint itself, used for
+    /// directions of body `index`.
     pub fn across(&self, plan: &JointPlan, across: Across, index: usize, own: &Matrix3<T>) -> Vector3<T> {
         let frame = |a| if a == Along::Body(index) { own } else { self.frame(plan, a) };
         let axis = |a| frame(a).column(2).into_owned();
@@ -144,14 +145,15 @@ impl<T: Number> Chain<T> {
         }
     }
 
-    /// The rotation of a joint's frame in the head's frame before its axis is turned into place, and that axis there.
+    /// Returns the rotation of a joint's frame in the head's frame before its axis is aligned, and the axis in that
+    /// frame.
     pub fn described(&self, plan: &JointPlan, parent: Option<usize>) -> (Matrix3<T>, Vector3<T>) {
         let rotation = self.parent(plan, parent).rotation * plan.rotation.to::<T>();
         let axis = rotation * plan.axis.frame::<T>().column(2);
         (rotation, axis)
     }
 
-    /// The direction of a joint's axis, as a frame, and the joint's rotation.
+    /// Returns the direction of a joint's axis, as a frame, and the joint's rotation.
     pub fn pointed(&self, plan: &JointPlan, parent: Option<usize>) -> (Matrix3<T>, Matrix3<T>) {
         let (described, axis) = self.described(plan, parent);
         let frame = match plan.pointing {
@@ -170,15 +172,16 @@ impl<T: Number> Chain<T> {
         (frame, rotation)
     }
 
-    /// The origin of a joint's frame as the numbers say it, in the head's frame.
+    /// Returns the origin of a joint's frame before relations are applied, in the head's frame.
     pub fn origin(&self, plan: &JointPlan, parent: Option<usize>) -> Vector3<T> {
         self.parent(plan, parent).transform_point(&Vector3::from(plan.translation.map(Surd::to)))
     }
 
-    /// The offset of the next joint from the head's foot, with its relations; `frame` shows the direction of its axis.
+    /// Returns the offset of the next joint from the head's foot after applying its relations; the third axis of
+    /// `frame` is the joint's axis.
     pub fn offset(&self, plan: &JointPlan, parent: Option<usize>, frame: &Matrix3<T>) -> Vector3<T> {
         let mut d = self.origin(plan, parent) - self.head(plan).foot;
-        // Gram and Schmidt, without roots.
+        // Gram-Schmidt orthogonalisation without square roots.
         let mut removed: Vec<Vector3<T>> = Vec::new();
         for &across in &plan.across {
             let mut l = self.across(plan, across, self.bodies.len(), frame);
@@ -225,12 +228,12 @@ impl<T: Number> Chain<T> {
     }
 }
 
-/// Whether a vector made of unit vectors is zero.
+/// Returns whether a vector composed of unit vectors is zero.
 fn negligible<T: Number>(v: &Vector3<T>) -> bool {
     v.iter().all(|x| x.weight() <= T::TOLERANCE)
 }
 
-/// Writes a chain in numbers of one kind.
+/// Evaluates a chain in one number type.
 pub(super) fn geometry<T: Number>(
     gravity: Option<ExactDirection>,
     plans: &[JointPlan],
@@ -248,7 +251,7 @@ pub(super) fn geometry<T: Number>(
             parent.rotation.tr_mul(&(body.translation - parent.translation)),
         );
         let pitch = plan.pitch.to();
-        // A follower stands turned by its offset where the coordinate is zero.
+        // A follower is rotated by its offset at zero coordinate.
         if matches!(plan.pivoting, Pivoting::Revolute | Pivoting::Helical) && plan.rest.1 != Surd::ZERO {
             let turned = body.own * turn::<T>(2, plan.rest.0.cos_sin()) * body.own.transpose();
             let advanced = body.own.column(2) * (plan.rest.1.to::<T>() * pitch);

@@ -1,7 +1,7 @@
-//! When a loop joint is closed: equations in the entries of poses, in any kind of number.
+//! Closure conditions of loop joints: equations in the entries of poses, in any number type.
 //!
-//! The exact analysis moves along closed curves and needs none of this; it tells whether the curves' start is closed exactly, and where
-//! it is not, closes the loops in extended precision.
+//! The exact analysis moves along closed curves and does not use these equations. They check whether the start of the
+//! curves is closed exactly and, if it is not, close the loops in extended precision.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -9,19 +9,19 @@ use super::{Assembled, AssembledLoop, Pivoting};
 use crate::linalg::Number;
 use crate::spatial::{Force, Pose};
 
-/// What a loop joint asks of the pose of its successor's frame in its predecessor's.
+/// Condition of a loop joint on the pose of its successor's frame in its predecessor's frame.
 #[derive(Debug, Clone, Copy)]
 pub enum Closing<T: Number> {
-    /// That the frames coincide.
+    /// Coincident frames.
     Fixed,
-    /// What the joint type asks, about the third axis of a frame, with its pitch.
+    /// Condition of the joint type, about the third axis of a frame, with its pitch.
     Free(Pivoting, Matrix3<T>, T),
-    /// That two axes keep their angle, and the origins coincide.
+    /// Constant angle between two axes, and coincident origins.
     Universal([Vector3<T>; 2]),
 }
 
-/// Equations with their derivatives: a value that is zero where the loop is closed, and the wrench (in the successor's joint
-/// frame) whose power along the relative twist is its rate.
+/// Closure equations with derivatives: a residual that is zero if the loop is closed, and the wrench (in the
+/// successor's joint frame) whose power along the relative twist is the rate of the residual.
 pub type Equations<T> = Vec<(T, Force<T>)>;
 
 struct System<'a, T: Number> {
@@ -30,7 +30,7 @@ struct System<'a, T: Number> {
 }
 
 impl<T: Number> System<'_, T> {
-    /// The origins coincide along these directions.
+    /// Adds the equations of coincident origins along these directions.
     fn points(&mut self, directions: &[Vector3<T>]) {
         for u in directions {
             let back = self.relative.rotation.tr_mul(u);
@@ -38,13 +38,13 @@ impl<T: Number> System<'_, T> {
         }
     }
 
-    /// `u · R a` is what it is at rest.
+    /// Adds the equation `u · R a = u · a`.
     fn axis(&mut self, u: Vector3<T>, a: Vector3<T>) {
         let back = self.relative.rotation.tr_mul(&u);
         self.out.push((back.dot(&a) - u.dot(&a), Force::new(a.cross(&back), Vector3::zeros())));
     }
 
-    /// The frames are parallel (or a half turn apart, which is never near).
+    /// Adds the equations of parallel frames (they also hold a half turn apart, which never occurs near a solution).
     fn orientation(&mut self) {
         let r = &self.relative.rotation;
         let half = T::from_decimal(1, 2, 0);
@@ -59,8 +59,8 @@ impl<T: Number> System<'_, T> {
 }
 
 impl<T: Number> AssembledLoop<T> {
-    /// The equations at the given poses of the two bodies in the world. `angle` tells the angle about the axis of a
-    /// helical joint from its cosine, its sine and what its advance says; `None` where it cannot.
+    /// Returns the equations at the given poses of the two bodies in the world. `angle` computes the angle about the
+    /// axis of a helical joint from its cosine, its sine and the estimate given by the advance; `None` if this fails.
     pub fn equations(
         &self,
         near: &Pose<T>,
@@ -115,7 +115,7 @@ impl<T: Number> AssembledLoop<T> {
 }
 
 impl<T: Number> Assembled<T> {
-    /// Poses of all bodies in the world.
+    /// Returns the poses of all bodies in the world.
     pub fn world_poses(&self) -> Vec<Pose<T>> {
         let mut out: Vec<Pose<T>> = Vec::with_capacity(self.bodies.len());
         for body in &self.bodies {
@@ -124,8 +124,8 @@ impl<T: Number> Assembled<T> {
         out
     }
 
-    /// Whether all loops are closed exactly. Exact numbers only; a helical joint that has turned counts as open, because no
-    /// exact number is its angle.
+    /// Returns whether all loops are closed exactly. Only for exact numbers; a helical joint that has rotated counts as
+    /// open, because its angle is not an exact number.
     pub fn is_closed(&self) -> bool {
         let poses = self.world_poses();
         let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);

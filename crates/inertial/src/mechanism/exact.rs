@@ -1,23 +1,23 @@
-//! Recovers the numbers that were meant: decimals, small fractions and roots, angles of a whole number of degrees.
+//! Recognition of intended numbers: decimals, small fractions and roots, angles of a whole number of degrees.
 
 use crate::linalg::Number;
 
-/// Recognition allows for this relative error: the last bit or two of a few operations.
+/// Relative error allowed in recognition: the last bit or two of a few operations.
 const ROUNDING: f64 = 4.5e-16;
 
-/// Angles are special at multiples of this many degrees.
+/// Step between special angles (degrees).
 const STEP: f64 = 15.0;
 
-/// An angle this near a whole degree was meant as one: products of a few rotations round to about this.
+/// Largest deviation (radians) of an angle from a whole degree: the rounding error of products of a few rotations.
 const WHOLE_DEGREE: f64 = 1e-14;
 
-/// Entries of rational rotations (of order one, from a few operations) agree with their fraction to this.
+/// Largest deviation of an entry of a rational rotation (of order one, after a few operations) from its fraction.
 const SHORT: f64 = 3e-15;
 
-/// An angle read from a file and recovered from its matrix differs from the decimal in the file by no more than this.
+/// Largest difference between a decimal angle in a file and the angle recovered from its rotation matrix.
 const WRITTEN: f64 = 4e-15;
 
-/// `n/d · 10^e · √root`, exactly.
+/// Exact number `n/d · 10^e · √root`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surd {
     n: i64,
@@ -30,8 +30,9 @@ impl Surd {
     /// Zero.
     pub const ZERO: Self = Self { n: 0, d: 1, e: 0, root: 1 };
 
-    /// The number that `x` was meant to be: a decimal of at most 13 digits, a fraction with a denominator up to a
-    /// thousand, either of them times `√2`, `√3`, `√5` or `√6`; otherwise the shortest decimal that reads as `x`.
+    /// Returns the number that `x` represents: a decimal of at most 13 digits or a fraction with a denominator up to a
+    /// thousand, either of them optionally times `√2`, `√3`, `√5` or `√6`; otherwise the shortest decimal that reads as
+    /// `x`.
     ///
     /// ```
     /// use inertial::mechanism::Surd;
@@ -43,7 +44,7 @@ impl Surd {
         Self::recognise_within(x, 0.0)
     }
 
-    /// The same for a number that is known to `slack` only, such as a difference of rounded ones.
+    /// Recognises a number with the absolute uncertainty `slack`, such as a difference of rounded numbers.
     pub fn recognise_within(x: f64, slack: f64) -> Self {
         if x.abs() <= slack || !x.is_finite() {
             return Self::ZERO;
@@ -55,7 +56,7 @@ impl Surd {
             let found = short_decimal(y, 6, near).or_else(|| fraction(y, near))?;
             Some(Self { root, ..found })
         };
-        // With slack, thirteen digits of a small number would be more than are known.
+        // With slack, a small number has fewer than thirteen known digits.
         let short = (slack > 0.0)
             .then(|| short_decimal(x, ((x.abs() / slack).log10() as i32 - 1).clamp(1, 13), near));
         let found =
@@ -63,7 +64,7 @@ impl Surd {
         found.unwrap_or_else(|| literal(x))
     }
 
-    /// The fraction with a denominator up to a thousand that `x`, of order one, is to rounding.
+    /// Returns the fraction with a denominator up to a thousand that equals `x` (of order one) up to rounding.
     pub(super) fn short_fraction(x: f64) -> Option<Self> {
         if x.abs() <= SHORT {
             return Some(Self::ZERO);
@@ -71,13 +72,14 @@ impl Surd {
         fraction(x, |y, found| (found - y).abs() <= SHORT)
     }
 
-    /// Its image among other numbers.
+    /// Converts to another number type.
     pub fn to<T: Number>(self) -> T {
         let rational = T::from_decimal(self.n, self.d, self.e);
         if self.root == 1 { rational } else { rational * T::root(self.root) }
     }
 
-    /// The fraction `self / other` in lowest terms, where it is one with no more than `most` above and below.
+    /// Returns the fraction `self / other` in lowest terms, if it is rational with numerator and denominator up to
+    /// `most`.
     pub fn quotient(self, other: Self, most: i64) -> Option<(i64, i64)> {
         if self.root != other.root || other.n == 0 {
             return None;
@@ -106,7 +108,7 @@ impl Surd {
         (n.abs() <= most && d <= most).then_some((n, d))
     }
 
-    /// As a fraction in lowest terms, where it is one that 64 bits can hold.
+    /// Returns the number as a fraction in lowest terms, if it is rational and fits into 64 bits.
     pub fn ratio(self) -> Option<(i64, i64)> {
         let power = 10i64.checked_pow(self.e.unsigned_abs())?;
         let (n, d) = if self.e < 0 {
@@ -119,7 +121,7 @@ impl Surd {
     }
 }
 
-/// Greatest common divisor, at least one.
+/// Returns the greatest common divisor, at least one.
 pub(crate) fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.abs(), b.abs());
     while b != 0 {
@@ -130,7 +132,7 @@ pub(crate) fn gcd(a: i64, b: i64) -> i64 {
 
 fn short_decimal(x: f64, digits: i32, near: impl Fn(f64, f64) -> bool) -> Option<Surd> {
     let e = x.abs().log10().floor() as i32 - digits + 1;
-    // Beyond these exponents a power of ten is no double, or no 64-bit integer.
+    // Beyond these exponents a power of ten is not representable as a double or as a 64-bit integer.
     if !(-290..=290).contains(&e) {
         return None;
     }
@@ -142,7 +144,7 @@ fn short_decimal(x: f64, digits: i32, near: impl Fn(f64, f64) -> bool) -> Option
     near(x, f64::from_decimal(n, 1, e)).then_some(Surd { n, d: 1, e, root: 1 })
 }
 
-/// The continued fraction of `x`, stopped at the first convergent that is `x` to rounding.
+/// Expands `x` as a continued fraction and returns the first convergent that equals `x` up to rounding.
 fn fraction(x: f64, near: impl Fn(f64, f64) -> bool) -> Option<Surd> {
     let (mut p0, mut p1, mut q0, mut q1) = (0i64, 1i64, 1i64, 0i64);
     let mut rest = x.abs();
@@ -167,32 +169,33 @@ fn fraction(x: f64, near: impl Fn(f64, f64) -> bool) -> Option<Surd> {
     }
 }
 
-/// The shortest decimal that reads as `x`.
+/// Returns the shortest decimal that reads as `x`.
 fn literal(x: f64) -> Surd {
     let text = format!("{x:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (whole, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // At most 17 digits: they fit, and Rust prints nothing else.
+    // At most 17 digits, which fit; Rust prints no other format.
     let n = format!("{whole}{decimals}").parse().unwrap_or(0);
     let e = exponent.parse::<i32>().unwrap_or(0) - i32::try_from(decimals.len()).unwrap_or(0);
     Surd { n, d: 1, e, root: 1 }
 }
 
-/// An angle with exact cosine and sine.
+/// Angle with exact cosine and sine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Angle {
-    /// A whole number of degrees.
+    /// Whole number of degrees.
     Degrees(i64),
-    /// So many quarter turns and the angle whose half has this tangent.
+    /// Number of quarter turns, plus an angle given by the tangent of its half.
     HalfTangent(i64, Surd),
 }
 
 impl Angle {
-    /// No angle.
+    /// Zero angle.
     pub const ZERO: Self = Self::Degrees(0);
 
-    /// The angle that `radians` was meant to be: the nearest multiple of 15° if that is not farther than `tolerance`, the
-    /// nearest whole degree if it agrees to rounding, otherwise one with a rational half-angle tangent that does.
+    /// Returns the angle that `radians` represents: the nearest multiple of 15° if it is within `tolerance`, the
+    /// nearest whole degree if it agrees up to rounding, otherwise an angle with a rational half-angle tangent that
+    /// does.
     pub fn recognise(radians: f64, tolerance: f64) -> Self {
         let nearest = (radians.to_degrees() / STEP).round() * STEP;
         if (radians - nearest.to_radians()).abs() <= tolerance {
@@ -207,8 +210,8 @@ impl Angle {
         Self::HalfTangent((quarter as i64).rem_euclid(4), Surd::recognise((0.5 * rest).tan()))
     }
 
-    /// The same, where also an angle that is a multiple of 15° rounded (or cut off) to some decimals was meant as that
-    /// multiple, if it is not farther from it than `rounded`.
+    /// Recognises an angle as [`Angle::recognise`] does; in addition, a multiple of 15° that was rounded (or truncated)
+    /// to some decimals is recognised if it is within `rounded`.
     pub fn recognise_rounded(radians: f64, tolerance: f64, rounded: f64) -> Self {
         let nearest = ((radians.to_degrees() / STEP).round() * STEP).to_radians();
         let written = |digits: i32| {
@@ -221,7 +224,7 @@ impl Angle {
         Self::recognise(radians, if near { rounded } else { tolerance })
     }
 
-    /// The angle that is `quarters` right angles more.
+    /// Returns the angle increased by `quarters` right angles.
     pub(super) fn turned(self, quarters: i64) -> Self {
         match self {
             Self::Degrees(k) => Self::Degrees((k + 90 * quarters).rem_euclid(360)),
@@ -229,19 +232,19 @@ impl Angle {
         }
     }
 
-    /// Whether it is a multiple of 15°.
+    /// Returns whether the angle is a multiple of 15°.
     pub fn is_special(self) -> bool {
         matches!(self, Self::Degrees(k) if k % STEP as i64 == 0)
     }
 
-    /// Its cosine and sine.
+    /// Returns the cosine and sine.
     pub fn cos_sin<T: Number>(self) -> (T, T) {
         match self {
             Self::Degrees(k) => T::turn(k),
             Self::HalfTangent(quarter, t) => {
                 let t = t.to::<T>();
                 let (one, square) = (T::one(), t * t);
-                // 1 + t² ≠ 0: t is real (and its image in GF(p) is no root of −1 but by an accident of 1e-18).
+                // 1 + t² ≠ 0 because t is real (its image in GF(p) is a root of −1 only with a probability of 1e-18).
                 let scale = (one + square).inverse().unwrap_or(one);
                 let (c, s) = ((one - square) * scale, (t + t) * scale);
                 match quarter {

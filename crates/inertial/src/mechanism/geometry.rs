@@ -1,4 +1,4 @@
-//! A mechanism's geometry in any kind of number: placements, free modes, ratios.
+//! Geometry of a mechanism in any number type: placements, free modes, ratios.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -9,32 +9,32 @@ use super::{Angle, BodyKind, ExactGeometry, Surd};
 use crate::linalg::Number;
 use crate::spatial::{Motion, Pose};
 
-/// What a joint of a built mechanism lets its body do.
+/// Motion that a joint of a built mechanism allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pivoting {
-    /// Turn about its axis.
+    /// Rotation about the axis.
     Revolute,
-    /// Turn about and advance along its axis in proportion.
+    /// Rotation about the axis with proportional translation along it.
     Helical,
-    /// Turn about and slide along its axis.
+    /// Rotation about and translation along the axis.
     Cylindrical,
-    /// Slide along its axis.
+    /// Translation along the axis.
     Prismatic,
-    /// Slide across and turn about its axis.
+    /// Translation perpendicular to the axis and rotation about it.
     Planar,
-    /// Turn about its origin.
+    /// Rotation about the origin.
     Spherical,
-    /// Anything.
+    /// Unrestricted motion.
     Floating,
 }
 
 impl Pivoting {
-    /// Whether it has a direction of its own.
+    /// Returns whether the joint has an axis.
     pub fn has_axis(self) -> bool {
         !matches!(self, Self::Spherical | Self::Floating)
     }
 
-    /// Number of degrees of freedom.
+    /// Returns the number of degrees of freedom.
     pub fn freedoms(self) -> usize {
         match self {
             Self::Revolute | Self::Helical | Self::Prismatic => 1,
@@ -45,62 +45,62 @@ impl Pivoting {
     }
 }
 
-/// One body's geometry.
+/// Geometry of one body.
 #[derive(Debug, Clone)]
 pub struct BodyGeometry<T: Number> {
-    /// The body before the joint; `None` is the ground.
+    /// Parent body; `None` is the ground.
     pub parent: Option<usize>,
-    /// What the body stands for.
+    /// Kind of the body.
     pub kind: BodyKind,
-    /// First velocity coordinate that moves it.
+    /// First velocity coordinate that moves the body.
     pub v: usize,
-    /// The body's frame at zero, in its parent's.
+    /// Frame of the body at zero, in its parent's frame.
     pub placement: Pose<T>,
-    /// What the joint allows.
+    /// Motion that the joint allows.
     pub pivoting: Pivoting,
-    /// A frame whose third axis is the joint's, in the body's frame.
+    /// Frame whose third axis is the joint's axis, in the body's frame.
     pub frame: Matrix3<T>,
     /// Advance per radian (helical joints).
     pub pitch: T,
-    /// The joint's speed per unit of its coordinate's.
+    /// Speed of the joint per unit speed of its coordinate.
     pub ratio: T,
-    /// That ratio, exactly.
+    /// Exact value of the ratio.
     pub exact_ratio: Surd,
-    /// Cosine and sine, and length, of the joint's position where its coordinate is zero.
+    /// Position of the joint at zero coordinate: its cosine and sine as an angle, and its length.
     pub rest: ((T, T), T),
     pub(super) modes: [Motion<T>; 6],
 }
 
 impl<T: Number> BodyGeometry<T> {
-    /// The free modes `Φ` in the body's frame, without the ratio.
+    /// Returns the free modes `Φ` in the body's frame, without the ratio.
     #[inline]
     pub fn modes(&self) -> &[Motion<T>] {
         &self.modes[..self.pivoting.freedoms()]
     }
 
-    /// The free modes in a frame whose third axis is the joint's, without the ratio.
+    /// Returns the free modes in a frame whose third axis is the joint's axis, without the ratio.
     pub fn modes_about_z(&self) -> Vec<Motion<T>> {
         modes(self.pivoting, &Matrix3::identity(), self.pitch)[..self.pivoting.freedoms()].to_vec()
     }
 
-    /// The joint's axis in the body's frame.
+    /// Returns the joint's axis in the body's frame.
     #[inline]
     pub fn axis(&self) -> Vector3<T> {
         self.frame.column(2).into_owned()
     }
 }
 
-/// A mechanism's geometry: what identifiability depends on.
+/// Geometry of a mechanism, which determines the identifiability.
 #[derive(Debug, Clone)]
 pub struct Geometry<T: Number> {
-    /// Direction of gravity in the world, of length one; zero where there is none.
+    /// Unit vector of gravity in the world frame; zero without gravity.
     pub gravity: Vector3<T>,
-    /// The bodies, in the mechanism's order.
+    /// Bodies in the order of the mechanism.
     pub bodies: Vec<BodyGeometry<T>>,
 }
 
 impl ExactGeometry {
-    /// Writes the geometry in numbers of one kind.
+    /// Evaluates the geometry in one number type.
     pub fn to<T: Number>(&self) -> Geometry<T> {
         if let Some(plan) = &self.chain {
             return chain::geometry(plan.gravity, &plan.joints, &self.outline);
@@ -133,7 +133,7 @@ impl ExactGeometry {
 }
 
 impl Geometry<f64> {
-    /// The same with all lengths multiplied by `factor`.
+    /// Returns the geometry with all lengths multiplied by `factor`.
     pub fn scaled(mut self, factor: f64) -> Self {
         for body in &mut self.bodies {
             body.placement.translation *= factor;
@@ -162,7 +162,7 @@ pub(super) fn modes<T: Number>(pivoting: Pivoting, frame: &Matrix3<T>, pitch: T)
     }
 }
 
-/// Rotation about a coordinate axis.
+/// Returns the rotation about a coordinate axis.
 pub(crate) fn turn<T: Number>(axis: usize, (c, s): (T, T)) -> Matrix3<T> {
     let (j, k) = ((axis + 1) % 3, (axis + 2) % 3);
     let mut m = Matrix3::identity();
@@ -170,7 +170,7 @@ pub(crate) fn turn<T: Number>(axis: usize, (c, s): (T, T)) -> Matrix3<T> {
     m
 }
 
-/// The product of three turns.
+/// Returns the product of three rotations about coordinate axes.
 pub(super) fn turns<T: Number>(plan: &Turns) -> Matrix3<T> {
     plan.order.iter().zip(plan.angles).fold(Matrix3::identity(), |m, (&axis, angle)| match angle {
         Angle::Degrees(0) => m,
@@ -178,30 +178,31 @@ pub(super) fn turns<T: Number>(plan: &Turns) -> Matrix3<T> {
     })
 }
 
-/// A frame whose third axis has this azimuth and inclination.
+/// Returns a frame whose third axis has this azimuth and inclination.
 pub(super) fn aligned<T: Number>(axis: &[Angle; 2]) -> Matrix3<T> {
     turns(&Turns { order: [2, 1, 0], angles: [axis[0], axis[1], Angle::ZERO] })
 }
 
-/// A body's axis and the point on it that its children are measured from.
+/// Axis of a body and the point on it that its children are measured from.
 #[derive(Debug, Clone)]
 pub(super) struct Line<T: Number> {
     pub pivoting: Pivoting,
-    /// The body's frame in its parent's.
+    /// Frame of the body in its parent's frame.
     pub pose: Pose<T>,
-    /// A frame whose third axis is the joint's, in the body's frame.
+    /// Frame whose third axis is the joint's axis, in the body's frame.
     pub frame: Matrix3<T>,
-    /// The point of the axis nearest the parent's axis, in the body's frame; for a sliding body, which no line belongs
-    /// to, the parent's own foot.
+    /// Point of the axis nearest the parent's axis, in the body's frame; for a sliding body, whose axis has no fixed
+    /// position, the parent's own foot.
     pub foot: Vector3<T>,
-    /// The axis in the parent's frame.
+    /// Axis in the parent's frame.
     pub axis_in_parent: Vector3<T>,
-    /// The origin from the parent's foot: along its axis, along the child's, along `z × c` (zero if parallel).
+    /// Origin relative to the parent's foot: components along the parent's axis, the child's axis and `z × c` (zero if
+    /// parallel).
     pub along: [T; 3],
 }
 
 impl<T: Number> Line<T> {
-    /// The world: it slides along gravity, as it were (paper 003, section 6.5).
+    /// Creates the ground, treated as a slider along gravity (paper 003, section 6.5).
     pub fn ground(gravity: Option<[Angle; 2]>) -> Self {
         Self {
             pivoting: if gravity.is_some() { Pivoting::Prismatic } else { Pivoting::Floating },
@@ -258,7 +259,7 @@ impl<T: Number> Line<T> {
                 -own * along[1]
             }
         };
-        // A sliding body keeps its parent's directions: let the frame show the parent's axis where it can.
+        // A sliding body keeps its parent's directions: its frame contains the parent's axis if that is perpendicular.
         if plan.pivoting == Pivoting::Prismatic && parent.pivoting.has_axis() && c.dot(&z).is_zero() {
             let x = rotation.tr_mul(&z);
             frame = Matrix3::from_columns(&[x, own.cross(&x), own]);

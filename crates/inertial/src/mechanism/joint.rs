@@ -6,9 +6,9 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::spatial::{Motion, Pose, rotation_from_quaternion, skew};
 
-/// How a joint lets its child move. Axes are unit vectors in the joint's frame.
+/// Motion that a joint allows. Axes are unit vectors in the joint's frame.
 ///
-/// Rotations of three axes use unit quaternions; velocities are always taken in the child's frame, so every type but
+/// Rotations about three axes use unit quaternions. Velocities are in the child's frame, so every type except
 /// [`JointType::Universal`] has constant free modes `Φ`:
 ///
 /// | type | coordinates `q` | velocities `v` |
@@ -22,7 +22,7 @@ use crate::spatial::{Motion, Pose, rotation_from_quaternion, skew};
 /// | floating | x y z, quaternion x y z w | linear velocity, angular velocity |
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum JointType {
-    /// No motion; only in descriptions and loops (a built mechanism has lumped its bodies).
+    /// Rigid connection; used only in descriptions and loops (a built mechanism has lumped the bodies).
     Fixed,
     /// Rotation about an axis (URDF's `continuous` is this without limits).
     Revolute {
@@ -46,8 +46,8 @@ pub enum JointType {
         /// Unit axis.
         axis: Vector3<f64>,
     },
-    /// Two intersecting axes, the first on the parent's side; only in descriptions and loops
-    /// (a built mechanism has two revolute joints with a massless body between them).
+    /// Rotation about two intersecting axes, the first on the parent's side; used only in descriptions and loops (a
+    /// built mechanism has two revolute joints with a massless body between them).
     Universal {
         /// Unit axes.
         axes: [Vector3<f64>; 2],
@@ -59,11 +59,11 @@ pub enum JointType {
     },
     /// Rotation about a point.
     Spherical,
-    /// Unrestricted.
+    /// Unrestricted motion.
     Floating,
 }
 
-/// Up to six free modes, on the stack.
+/// Set of up to six free modes, stored on the stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Modes {
     modes: [Motion<f64>; 6],
@@ -85,7 +85,7 @@ impl Deref for Modes {
     }
 }
 
-/// Two unit vectors that complete `normal` to a right-handed frame; for a coordinate axis the next two axes.
+/// Returns two unit vectors that complete `normal` to a right-handed frame; for a coordinate axis, the next two axes.
 pub fn plane_directions(normal: &Vector3<f64>) -> [Vector3<f64>; 2] {
     let k = normal.iamax();
     let mut next = Vector3::zeros();
@@ -94,14 +94,14 @@ pub fn plane_directions(normal: &Vector3<f64>) -> [Vector3<f64>; 2] {
     [first, normal.cross(&first)]
 }
 
-/// Rotation by `angle` about a unit `axis`.
+/// Returns the rotation by `angle` about a unit `axis`.
 pub fn rotation_about(axis: &Vector3<f64>, angle: f64) -> Matrix3<f64> {
     let (s, c) = angle.sin_cos();
     Matrix3::from_diagonal_element(c) + skew(axis) * s + axis * axis.transpose() * (1.0 - c)
 }
 
 impl JointType {
-    /// The contract's name of the type.
+    /// Returns the name of the type in files and results.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
@@ -116,7 +116,7 @@ impl JointType {
         }
     }
 
-    /// Number of position coordinates.
+    /// Returns the number of position coordinates.
     pub fn nq(&self) -> usize {
         match self {
             Self::Spherical => 4,
@@ -125,7 +125,7 @@ impl JointType {
         }
     }
 
-    /// Number of velocity coordinates (degrees of freedom).
+    /// Returns the number of velocity coordinates (degrees of freedom).
     pub fn nv(&self) -> usize {
         match self {
             Self::Fixed => 0,
@@ -136,7 +136,8 @@ impl JointType {
         }
     }
 
-    /// Suffixes that name the position coordinates of a joint with several (`elbow.qx`); empty for one.
+    /// Returns the suffixes of the position coordinates of a joint with several coordinates (`elbow.qx`); empty for
+    /// one.
     pub fn coordinate_suffixes(&self) -> &'static [&'static str] {
         match self {
             Self::Cylindrical { .. } => &["angle", "displacement"],
@@ -148,7 +149,8 @@ impl JointType {
         }
     }
 
-    /// Suffixes that name the velocity coordinates of a joint with several (`elbow.wx`); empty for one.
+    /// Returns the suffixes of the velocity coordinates of a joint with several coordinates (`elbow.wx`); empty for
+    /// one.
     pub fn velocity_suffixes(&self) -> &'static [&'static str] {
         match self {
             Self::Planar { .. } => &["vx", "vy", "w"],
@@ -158,7 +160,7 @@ impl JointType {
         }
     }
 
-    /// Writes the coordinates of no displacement.
+    /// Writes the coordinates of zero displacement.
     pub fn neutral(&self, q: &mut [f64]) {
         q.fill(0.0);
         if matches!(self, Self::Spherical | Self::Floating) {
@@ -166,7 +168,8 @@ impl JointType {
         }
     }
 
-    /// The child's displacement at `q`. Quaternions need not be normalised; a zero one counts as no rotation.
+    /// Returns the child's displacement at `q`. Quaternions need not be normalised; a zero quaternion counts as no
+    /// rotation.
     pub fn pose(&self, q: &[f64]) -> Pose<f64> {
         let quaternion =
             |q: &[f64]| rotation_from_quaternion(q[0], q[1], q[2], q[3]).unwrap_or_else(Matrix3::identity);
@@ -188,7 +191,7 @@ impl JointType {
         }
     }
 
-    /// The free modes `Φ` in the child's frame at `q` (constant but for universal joints).
+    /// Returns the free modes `Φ` in the child's frame at `q` (constant except for universal joints).
     pub fn free_modes_at(&self, q: &[f64]) -> Modes {
         match self {
             Self::Universal { axes } => Modes::new(&[
@@ -199,7 +202,7 @@ impl JointType {
         }
     }
 
-    /// The constant free modes `Φ` in the child's frame; for a universal joint those at zero.
+    /// Returns the constant free modes `Φ` in the child's frame; for a universal joint, the modes at zero.
     pub fn free_modes(&self) -> Modes {
         let zero = Vector3::zeros();
         let turn = |a: Vector3<f64>| Motion::new(a, zero);
@@ -221,7 +224,7 @@ impl JointType {
         }
     }
 
-    /// The body velocity `v` that takes the coordinates `from` to `to` in unit time, by the shorter rotation.
+    /// Computes the body velocity `v` that moves the coordinates `from` to `to` in unit time, by the shorter rotation.
     pub fn difference(&self, from: &[f64], to: &[f64], v: &mut [f64]) {
         let twist = || (self.pose(from).inverse() * self.pose(to)).log();
         match self {
@@ -240,7 +243,7 @@ impl JointType {
         }
     }
 
-    /// Moves the coordinates `q` along the body velocity `v` for unit time.
+    /// Integrates the coordinates `q` along the body velocity `v` for unit time.
     pub fn integrate(&self, q: &mut [f64], v: &[f64]) {
         match self {
             Self::Planar { normal } => {
@@ -263,7 +266,7 @@ impl JointType {
         }
     }
 
-    /// The time derivative of the coordinates `q` at the velocity `v`; quaternions need not have unit length.
+    /// Computes the time derivative of the coordinates `q` at the velocity `v`; quaternions need not have unit length.
     pub fn position_rates(&self, q: &[f64], v: &[f64], rates: &mut [f64]) {
         match self {
             Self::Planar { .. } => {
@@ -280,7 +283,7 @@ impl JointType {
         }
     }
 
-    /// Gives quaternions unit length.
+    /// Normalises quaternions to unit length.
     pub fn normalize(&self, q: &mut [f64]) {
         if matches!(self, Self::Spherical | Self::Floating) {
             let quaternion = &mut q[self.nq() - 4..];
@@ -294,17 +297,17 @@ impl JointType {
     }
 }
 
-/// `½ q ⊗ w` for a body's angular velocity `w`.
+/// Computes `½ q ⊗ w` for a body's angular velocity `w`.
 fn quaternion_rates(q: &[f64], w: &[f64], rates: &mut [f64]) {
     let (v, w) = (Vector3::new(q[0], q[1], q[2]), Vector3::new(w[0], w[1], w[2]));
     let turned = (w * q[3] + v.cross(&w)) * 0.5;
     rates.copy_from_slice(&[turned.x, turned.y, turned.z, -0.5 * v.dot(&w)]);
 }
 
-/// `q ← q ⊗ exp(w/2)`, normalised.
+/// Computes `q ← q ⊗ exp(w/2)`, normalised.
 fn turn_quaternion(q: &mut [f64], w: Vector3<f64>) {
     let half = 0.5 * w.norm();
-    // sin(x)/x to full precision near zero.
+    // Evaluates sin(x)/x to full precision near zero.
     let scale = 0.5 * if half < 1e-4 { 1.0 - half * half / 6.0 } else { half.sin() / half };
     let (d, dw) = (w * scale, half.cos());
     let v = Vector3::new(q[0], q[1], q[2]);

@@ -1,7 +1,7 @@
-//! A mechanism: bodies, joints, rotors and loops, validated once and then constant.
+//! Mechanisms: bodies, joints, rotors and loops, validated once and then constant.
 //!
-//! A [`MechanismBuilder`] holds what a file (or a programmer) says; [`MechanismBuilder::build`] checks it, lumps links
-//! joined by fixed joints, splits universal joints in two and numbers the coordinates.
+//! A [`MechanismBuilder`] holds the unchecked description from a file or a program. [`MechanismBuilder::build`]
+//! validates it, lumps links connected by fixed joints, splits universal joints in two and numbers the coordinates.
 
 mod assembled;
 mod build;
@@ -42,72 +42,74 @@ pub use snap::{DEFAULT_SNAP, ExactGeometry, ROUNDING};
 
 use crate::spatial::{Inertia, Motion, PARAMETER_NAMES, Pose};
 
-/// Whether the robot's root is bolted down.
+/// Type of base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
-    /// The root does not move.
+    /// Base that does not move.
     Fixed,
-    /// The first body moves freely in space.
+    /// Base that moves freely in space; it is the first body.
     Floating,
 }
 
-/// What a [`Body`] stands for.
+/// Kind of a [`Body`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyKind {
-    /// A link, with all that is fixed to it: ten parameters.
+    /// Link with everything that is fixed to it: ten parameters.
     Link,
-    /// A geared rotor without symmetry: ten parameters.
+    /// Geared rotor without symmetry: ten parameters.
     Rotor,
-    /// A rotor that is symmetric about its axis (`z` of its frame): one parameter, `Izz`; the rest belongs to its carrier.
+    /// Rotor that is symmetric about its axis (`z` of its frame): one parameter, `Izz`; the other parameters are part
+    /// of the carrier.
     SymmetricRotor,
-    /// The massless piece between two joints of one link (universal joints, several MJCF joints, a joint that follows
-    /// several others): no parameter.
+    /// Massless body between two joints of one link (universal joints, several MJCF joints, a joint that follows
+    /// several others): no parameters.
     Massless,
 }
 
-/// How a body's joint follows the mechanism's coordinates: `q_joint = ratio · q + offset`.
+/// Relation of a joint to a coordinate of the mechanism: `q_joint = ratio · q + offset`.
 ///
-/// A joint that follows several coordinates is several in line, one for each, with massless pieces between them.
-/// Joints of several degrees of freedom are never coupled: their ratio is one and their offset zero.
+/// A joint that follows several coordinates is replaced by several joints in series, one per coordinate, with massless
+/// bodies between them. Joints with several degrees of freedom are never coupled: their ratio is one and their offset
+/// zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drive {
     /// First position coordinate.
     pub q: usize,
     /// First velocity coordinate.
     pub v: usize,
-    /// Speed of this joint per unit of the coordinate's.
+    /// Speed of the joint per unit speed of the coordinate.
     pub ratio: f64,
-    /// Position of this joint where the coordinate is zero.
+    /// Position of the joint at zero coordinate.
     pub offset: f64,
 }
 
-/// A rigid body that moves, with the one joint that connects it to its parent.
+/// Moving rigid body with the joint that connects it to its parent.
 #[derive(Debug, Clone)]
 pub struct Body {
-    /// Name of the link nearest the base (of a rotor: `JOINT.rotor`).
+    /// Name of the link nearest the base (rotors: `JOINT.rotor`).
     pub name: String,
-    /// What it stands for.
+    /// Kind of the body.
     pub kind: BodyKind,
-    /// The body before the joint; `None` is the ground. Always smaller than the body's own index.
+    /// Parent body; `None` is the ground. Always smaller than the body's own index.
     pub parent: Option<usize>,
-    /// The body's frame at zero, in its parent's frame.
+    /// Frame of the body at zero, in its parent's frame.
     pub placement: Pose<f64>,
-    /// The joint, never `Fixed` or `Universal`.
+    /// Joint type, never `Fixed` or `Universal`.
     pub joint_type: JointType,
-    /// The coordinates that move it.
+    /// Coordinates that move the body.
     pub drive: Drive,
-    /// How its placement and axis were rounded; `None` where nobody knows.
+    /// Rounding of placement and axis; `None` if unknown.
     pub rounding: Option<Rounding>,
-    /// Sum of the lengths that its placement was composed of (fixed joints included): the scale of its rounding.
+    /// Sum of the lengths that make up the placement (fixed joints included), the scale of its rounding error.
     pub path: f64,
-    /// Inertia as the model gives it, about the body's frame.
+    /// Inertia given by the model, about the body's frame.
     pub inertia: Inertia<f64>,
-    /// Index in [`Mechanism::joints`] of the joint it belongs to (of a rotor: the joint it drives).
+    /// Index in [`Mechanism::joints`] of the body's joint (rotors: of the driven joint).
     pub joint: usize,
 }
 
 impl Body {
-    /// The body's frame in its parent's frame at the mechanism's coordinates `q` (all of them).
+    /// Returns the body's frame in its parent's frame at the mechanism's coordinates `q` (all of them).
     #[inline]
     pub fn pose(&self, q: &[f64]) -> Pose<f64> {
         let Drive { q: first, ratio, offset, .. } = self.drive;
@@ -118,7 +120,8 @@ impl Body {
         self.placement * moved
     }
 
-    /// `Φ v`: the joint's part of the body's twist at the mechanism's velocities `v` (or of its acceleration).
+    /// Computes `Φ v`, the contribution of the joint to the body's twist at the mechanism's velocities `v` (or to its
+    /// acceleration).
     #[inline]
     pub fn joint_motion(&self, v: &[f64]) -> Motion<f64> {
         let modes = self.joint_type.free_modes();
@@ -128,7 +131,7 @@ impl Body {
             .fold(Motion::zero(), |sum, (mode, v)| sum + *mode * (self.drive.ratio * v))
     }
 
-    /// The velocity coordinates that move it.
+    /// Returns the range of velocity coordinates that move the body.
     #[inline]
     pub fn v_range(&self) -> std::ops::Range<usize> {
         self.drive.v..self.drive.v + self.joint_type.nv()
@@ -136,7 +139,7 @@ impl Body {
 }
 
 impl Body {
-    /// Number of its parameters: ten, one for a symmetric rotor, none for a massless piece.
+    /// Returns the number of parameters: ten, one for a symmetric rotor, zero for a massless body.
     pub fn parameter_count(&self) -> usize {
         match self.kind {
             BodyKind::Link | BodyKind::Rotor => 10,
@@ -146,14 +149,14 @@ impl Body {
     }
 }
 
-/// A joint as described, with its coordinates.
+/// Joint of the description with its coordinates.
 #[derive(Debug, Clone)]
 pub struct Joint {
-    /// Its name.
+    /// Name of the joint.
     pub name: String,
-    /// Its type (also `Universal`).
+    /// Joint type; may be `Universal`.
     pub joint_type: JointType,
-    /// The body after it.
+    /// Body after the joint.
     pub body: usize,
     /// First position coordinate.
     pub q: usize,
@@ -163,91 +166,92 @@ pub struct Joint {
     pub limits: Limits,
     /// Friction, damping, armature, spring.
     pub dynamics: JointDynamics,
-    /// The joint whose coordinate it follows (the first of several), where it has none of its own.
+    /// Leader whose coordinate the joint follows (the first of several); `None` if the joint has its own coordinates.
     pub follows: Option<usize>,
 }
 
 impl Joint {
-    /// Range of its position coordinates.
+    /// Returns the range of position coordinates.
     pub fn q_range(&self) -> std::ops::Range<usize> {
         self.q..self.q + self.joint_type.nq()
     }
 
-    /// Range of its velocity coordinates.
+    /// Returns the range of velocity coordinates.
     pub fn v_range(&self) -> std::ops::Range<usize> {
         self.v..self.v + self.joint_type.nv()
     }
 }
 
-/// A link of the description: where it ended up, and what the description says of it.
+/// Link of the description, with the body that contains it.
 #[derive(Debug, Clone)]
 pub struct Link {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// The body it belongs to; `None` is the ground.
+    /// Body that contains the link; `None` is the ground.
     pub body: Option<usize>,
-    /// Its frame in the body's frame (in the world for the ground).
+    /// Frame of the link in the body's frame (world frame for the ground).
     pub pose: Pose<f64>,
-    /// Its own inertia in its own frame, where the description gives one.
+    /// Inertia in the link's own frame, if the description gives one.
     pub inertia: Option<Inertia<f64>>,
-    /// Line of the description.
+    /// Line in the description.
     pub line: Option<u32>,
 }
 
 /// One side of a loop joint.
 #[derive(Debug, Clone)]
 pub struct LoopFrame {
-    /// The body; `None` is the ground.
+    /// Body; `None` is the ground.
     pub body: Option<usize>,
-    /// The joint's frame on that body.
+    /// Frame of the joint on that body.
     pub pose: Pose<f64>,
 }
 
-/// A joint that closes a loop: the successor frame moves in the predecessor frame as the type allows.
+/// Joint that closes a loop: the successor frame moves relative to the predecessor frame as the type allows.
 #[derive(Debug, Clone)]
 pub struct LoopJoint {
-    /// Its name.
+    /// Name of the joint.
     pub name: String,
-    /// Its type; axes are in the predecessor's frame.
+    /// Joint type; axes are in the predecessor's frame.
     pub joint_type: JointType,
-    /// The side that counts as the parent.
+    /// Side that acts as the parent.
     pub predecessor: LoopFrame,
-    /// The side that counts as the child.
+    /// Side that acts as the child.
     pub successor: LoopFrame,
 }
 
-/// A reaction wheel: it exchanges angular momentum with its carrier, and its speed is known.
+/// Reaction wheel: it exchanges angular momentum with its carrier, and its speed is known.
 ///
-/// Its mass and its inertia when locked are the carrier's, so it adds no parameter; turning at `rate` relative to the
-/// carrier it holds the angular momentum `inertia · rate · axis` beyond that.
+/// The mass and the locked inertia of the wheel are part of the carrier, so a wheel adds no parameter. At the speed
+/// `rate` relative to the carrier it has the additional angular momentum `inertia · rate · axis`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wheel {
-    /// Its name.
+    /// Name of the wheel.
     pub name: String,
-    /// The body that carries it.
+    /// Body that carries the wheel.
     pub body: usize,
-    /// Its unit axis in that body's frame.
+    /// Unit axis in that body's frame.
     pub axis: Vector3<f64>,
-    /// Its inertia about the axis (kg m²).
+    /// Inertia about the axis (kg m²).
     pub inertia: f64,
-    /// Its greatest speed and torque.
+    /// Maximum speed and torque.
     pub limits: Limits,
 }
 
 /// Columns of the full parameter vector that belong to one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParameterBlock {
-    /// The body.
+    /// Index of the body.
     pub body: usize,
     /// First column.
     pub offset: usize,
-    /// Ten, or one (`Izz`) for a symmetric rotor.
+    /// Number of columns: ten, or one (`Izz`) for a symmetric rotor.
     pub len: usize,
 }
 
-/// A robot: constant, validated, shared between threads.
+/// Validated, constant model of a robot, which can be shared between threads.
 ///
-/// Links come first in [`Mechanism::bodies`], in the order of the description but none before its parent, then rotors.
+/// [`Mechanism::bodies`] lists links first, in the order of the description except that parents precede children, then
+/// rotors.
 #[derive(Debug, Clone)]
 pub struct Mechanism {
     pub(crate) name: String,
@@ -269,12 +273,12 @@ pub struct Mechanism {
     pub(crate) revision: Revision,
 }
 
-/// Identity of the constants of a mechanism: clones share it, changed mechanisms have another.
+/// Identity of the constants of a mechanism; clones share it, modified mechanisms get a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Revision(u64);
 
 impl Revision {
-    /// Returns a revision that no other mechanism has.
+    /// Returns a new, unique revision.
     pub fn next() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         Self(COUNT.fetch_add(1, Ordering::Relaxed))
@@ -282,105 +286,106 @@ impl Revision {
 }
 
 impl Mechanism {
-    /// Identity of the constants of this mechanism, for tables made from them.
+    /// Returns the identity of the constants of this mechanism, for tables computed from them.
     pub(crate) fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Gravitational acceleration in the world frame (m/s²).
+    /// Returns the gravitational acceleration in the world frame (m/s²).
     pub fn gravity(&self) -> Vector3<f64> {
         self.gravity
     }
 
-    /// The same mechanism under another gravity.
+    /// Returns the mechanism with another gravity.
     pub fn with_gravity(mut self, gravity: Vector3<f64>) -> Self {
         self.gravity = gravity;
         self.revision = Revision::next();
         self
     }
 
-    /// Everything that moves: links in the order of the description but none before its parent, then rotors.
+    /// Returns all moving bodies: links in the order of the description (parents before children), then rotors.
     pub fn bodies(&self) -> &[Body] {
         &self.bodies
     }
 
-    /// Number of bodies that are not rotors (they come first).
+    /// Returns the number of bodies that are not rotors (they come first).
     pub fn link_bodies(&self) -> usize {
         self.link_bodies
     }
 
-    /// Joints with motion, in the order of their coordinates (followers included).
+    /// Returns the joints with motion, in the order of their coordinates (followers included).
     pub fn joints(&self) -> &[Joint] {
         &self.joints
     }
 
-    /// The bodies between the link before a joint and the one after it: one for each coordinate that a universal joint has
-    /// or that a joint follows, the link itself last.
+    /// Returns the bodies that a joint adds between its parent link and its child link: one per coordinate of a
+    /// universal joint or per coordinate that the joint follows, the link itself last.
     ///
     /// # Panics
-    /// Where there is no such joint.
+    /// Panics if there is no such joint.
     pub fn pieces(&self, joint: usize) -> &[Body] {
         let last = self.joints[joint].body;
         let others = self.bodies[..last].iter().rev().take_while(|b| b.joint == joint).count();
         &self.bodies[last - others..=last]
     }
 
-    /// All links of the description.
+    /// Returns all links of the description.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// Collision shapes that are no meshes.
+    /// Returns the collision shapes that are not meshes.
     pub fn shapes(&self) -> &[CollisionShape] {
         &self.shapes
     }
 
-    /// The joints that close loops.
+    /// Returns the joints that close loops.
     pub fn loops(&self) -> &[LoopJoint] {
         &self.loops
     }
 
-    /// The reaction wheels.
+    /// Returns the reaction wheels.
     pub fn wheels(&self) -> &[Wheel] {
         &self.wheels
     }
 
-    /// Number of position coordinates of the tree.
+    /// Returns the number of position coordinates of the tree.
     pub fn nq(&self) -> usize {
         self.nq
     }
 
-    /// Number of velocity coordinates of the tree.
+    /// Returns the number of velocity coordinates of the tree.
     pub fn nv(&self) -> usize {
         self.nv
     }
 
-    /// For each velocity coordinate: must it be (in)dependent where loops leave a choice?
+    /// Returns for each velocity coordinate whether it must be independent or dependent; `None` leaves the choice to
+    /// the loop analysis.
     pub fn independent_marks(&self) -> &[Option<bool>] {
         &self.independent
     }
 
-    /// Position coordinates of the assembled mechanism (a guess where there are loops).
+    /// Returns the position coordinates of the assembled mechanism (a starting guess if there are loops).
     pub fn assembly(&self) -> &[f64] {
         &self.assembly
     }
 
-    /// Inertia added to each velocity coordinate (MJCF's `armature`, kg m² or kg).
+    /// Returns the inertia added to each velocity coordinate (MJCF's `armature`, kg m² or kg).
     pub fn armature(&self) -> &[f64] {
         &self.armature
     }
 
-    /// What the reader or the builder wants people to know.
+    /// Returns the warnings of the reader and the builder.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Whether the first body floats and carries all others.
+    /// Returns the type of base: floating if the first body floats and carries all others.
     pub fn base(&self) -> Base {
         match self.bodies.split_first() {
             Some((first, others))
@@ -392,17 +397,17 @@ impl Mechanism {
         }
     }
 
-    /// Which columns of the full parameter vector belong to which body.
+    /// Returns the columns of the full parameter vector that belong to each body.
     pub fn parameter_blocks(&self) -> &[ParameterBlock] {
         &self.blocks
     }
 
-    /// Length of the full parameter vector.
+    /// Returns the length of the full parameter vector.
     pub fn parameter_count(&self) -> usize {
         self.blocks.last().map_or(0, |b| b.offset + b.len)
     }
 
-    /// The full parameter vector, as the model gives it.
+    /// Returns the full parameter vector with the values of the model.
     pub fn parameters(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.parameter_count()];
         for block in &self.blocks {
@@ -412,7 +417,7 @@ impl Mechanism {
         out
     }
 
-    /// The same mechanism with other parameter values (in the order of [`Mechanism::parameters`]).
+    /// Returns the mechanism with other parameter values (in the order of [`Mechanism::parameters`]).
     pub fn with_parameters(mut self, values: &[f64]) -> crate::Result<Self> {
         let expected = self.parameter_count();
         if values.len() != expected {
@@ -428,7 +433,7 @@ impl Mechanism {
         Ok(self)
     }
 
-    /// Names of the full parameter vector, `BODY.NAME`.
+    /// Returns the names of the entries of the full parameter vector, `BODY.NAME`.
     pub fn parameter_names(&self) -> Vec<String> {
         let mut out = Vec::with_capacity(self.parameter_count());
         for block in &self.blocks {
@@ -438,12 +443,12 @@ impl Mechanism {
         out
     }
 
-    /// Names of the velocity coordinates: the joint's name, with a suffix where it has several.
+    /// Returns the names of the velocity coordinates: the joint's name, with a suffix if the joint has several.
     pub fn velocity_names(&self) -> Vec<String> {
         self.coordinate_names_by(JointType::velocity_suffixes)
     }
 
-    /// Names of the position coordinates: the joint's name, with a suffix where it has several.
+    /// Returns the names of the position coordinates: the joint's name, with a suffix if the joint has several.
     pub fn position_names(&self) -> Vec<String> {
         self.coordinate_names_by(JointType::coordinate_suffixes)
     }
@@ -459,7 +464,7 @@ impl Mechanism {
         out
     }
 
-    /// Position coordinates of no displacement (unit quaternions).
+    /// Returns the position coordinates of zero displacement (unit quaternions).
     pub fn neutral(&self) -> Vec<f64> {
         let mut q = vec![0.0; self.nq];
         for joint in self.joints.iter().filter(|j| j.follows.is_none()) {
@@ -468,10 +473,10 @@ impl Mechanism {
         q
     }
 
-    /// Moves `q` along the velocity `v` for unit time, joint by joint.
+    /// Integrates the velocity `v` for unit time and updates `q`, joint by joint.
     ///
     /// # Panics
-    /// Where `q` has fewer than [`Mechanism::nq`] or `v` fewer than [`Mechanism::nv`] entries.
+    /// Panics if `q` has fewer than [`Mechanism::nq`] or `v` fewer than [`Mechanism::nv`] entries.
     pub fn integrate(&self, q: &mut [f64], v: &[f64]) {
         for joint in self.joints.iter().filter(|j| j.follows.is_none()) {
             joint.joint_type.integrate(&mut q[joint.q_range()], &v[joint.v_range()]);

@@ -8,16 +8,16 @@ use super::{Angle, Surd};
 use crate::linalg::Number;
 use crate::spatial::{rotation_from_quaternion, skew};
 
-/// An exactly orthogonal rotation matrix.
+/// Exactly orthogonal rotation matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ExactRotation {
-    /// A product of turns about coordinate axes.
+    /// Product of rotations about coordinate axes.
     Turns(Turns),
-    /// A quaternion `x y z w` of any length.
+    /// Quaternion `x y z w` of any length.
     Quaternion([Surd; 4]),
 }
 
-/// URDF's roll-pitch-yaw first; the others find zeros that it hides.
+/// Orders of rotation axes: URDF's roll-pitch-yaw first; the others reveal zero angles that it hides.
 const ORDERS: [[usize; 3]; 6] = [[2, 1, 0], [0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1]];
 
 impl ExactRotation {
@@ -31,7 +31,7 @@ impl ExactRotation {
         }
     }
 
-    /// Whether every entry is a short number, so that relations meant by the file hold exactly.
+    /// Returns whether every entry is a short number, so that relations intended in the file hold exactly.
     pub fn is_short(&self) -> bool {
         match self {
             Self::Turns(t) => t.angles.iter().all(|a| a.is_special()),
@@ -39,7 +39,7 @@ impl ExactRotation {
         }
     }
 
-    /// Writes the matrix in numbers of one kind.
+    /// Evaluates the matrix in one number type.
     pub fn to<T: Number>(self) -> Matrix3<T> {
         match self {
             Self::Turns(t) => turns(&t),
@@ -51,14 +51,15 @@ impl ExactRotation {
     }
 }
 
-/// The product of turns, in one of six orders, whose angles are recognised with the most multiples of 15°; and how many.
+/// Returns the product of rotations, in one of six orders, with the most angles recognised as multiples of 15°, and
+/// their number.
 pub(super) fn best_turns(r: &Matrix3<f64>, recognise: impl Fn(f64) -> Angle) -> (usize, Turns) {
     let mut best: Option<(usize, Turns)> = None;
     for order in ORDERS {
         let [i, j, k] = order;
         let sign = if (i + 1) % 3 == j { 1.0 } else { -1.0 };
         let across = r[(i, i)].hypot(r[(i, j)]);
-        // Near the singularity of this order the outer angles are poorly known; another order has none there.
+        // Near the singularity of this order the outer angles are inaccurate; another order is regular there.
         if across < 0.1 {
             continue;
         }
@@ -76,7 +77,7 @@ pub(super) fn best_turns(r: &Matrix3<f64>, recognise: impl Fn(f64) -> Angle) -> 
     best.unwrap_or((0, Turns { order: ORDERS[0], angles: [Angle::ZERO; 3] }))
 }
 
-/// The quaternion of a rotation matrix with short rational entries, its largest entry one.
+/// Returns the quaternion of a rotation matrix with short rational entries, scaled so that its largest entry is one.
 fn rational(r: &Matrix3<f64>) -> Option<[Surd; 4]> {
     let trace = r.trace();
     // Four times the squares of x, y, z, w.
@@ -102,21 +103,21 @@ fn rational(r: &Matrix3<f64>) -> Option<[Surd; 4]> {
     Some(out)
 }
 
-/// An exact unit vector.
+/// Exact unit vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ExactDirection {
     /// Azimuth and inclination.
     Angles([Angle; 2]),
-    /// A rational vector: its stereographic coordinates from the end of the named axis that lies opposite.
+    /// Rational vector: its stereographic coordinates, projected from the end of the named axis that lies opposite.
     Rational { axis: usize, negative: bool, at: [Surd; 2], down: bool },
 }
 
 impl ExactDirection {
-    /// Recognises the direction of `v`, as [`ExactRotation::recognise`] does.
+    /// Recognises the direction of `v`, as in [`ExactRotation::recognise`].
     pub fn recognise(v: &Vector3<f64>, tolerance: f64, rounded: f64) -> Self {
         let across = v.x.hypot(v.y);
         let tilt = Angle::recognise_rounded(across.atan2(v.z), tolerance, rounded);
-        // Along z there is no azimuth.
+        // A direction along z has no azimuth.
         let azimuth = match tilt {
             Angle::Degrees(0 | 180) => Angle::ZERO,
             _ => Angle::recognise_rounded(v.y.atan2(v.x), tolerance, rounded),
@@ -135,7 +136,7 @@ impl ExactDirection {
         }
     }
 
-    /// Whether every entry is a short number.
+    /// Returns whether every entry is a short number.
     pub fn is_short(&self) -> bool {
         match self {
             Self::Angles(a) => a.iter().all(|a| a.is_special()),
@@ -143,7 +144,7 @@ impl ExactDirection {
         }
     }
 
-    /// A frame whose third axis it is.
+    /// Returns a frame whose third axis is this direction.
     pub fn frame<T: Number>(&self) -> Matrix3<T> {
         match self {
             Self::Angles([azimuth, tilt]) => turn::<T>(2, azimuth.cos_sin()) * turn(1, tilt.cos_sin()),
@@ -161,8 +162,8 @@ impl ExactDirection {
     }
 }
 
-/// A frame whose third axis is the unit vector `v`; `down` where that points to negative z (the smallest rotation from z
-/// does not exist at the opposite pole).
+/// Returns a frame whose third axis is the unit vector `v`; `down` if `v` points to negative z (the smallest rotation
+/// from z does not exist at the opposite pole).
 pub(super) fn frame_along<T: Number>(v: &Vector3<T>, down: bool) -> Matrix3<T> {
     let z = Vector3::new(T::zero(), T::zero(), T::one());
     if !down {
@@ -172,7 +173,7 @@ pub(super) fn frame_along<T: Number>(v: &Vector3<T>, down: bool) -> Matrix3<T> {
     between(&-z, v) * flip
 }
 
-/// The smallest rotation from one unit vector to another that is not opposite.
+/// Returns the smallest rotation from one unit vector to another that is not opposite.
 pub(super) fn between<T: Number>(from: &Vector3<T>, to: &Vector3<T>) -> Matrix3<T> {
     let w = skew(&from.cross(to));
     let scale = (T::one() + from.dot(to)).inverse().unwrap_or_else(T::zero);

@@ -1,21 +1,21 @@
-//! A part of a mechanism as a mechanism of its own.
+//! Parts of a mechanism as separate mechanisms.
 
 use super::{Body, Drive, Joint, LoopFrame, LoopJoint, Mechanism, Revision, build};
 
-/// A part of a mechanism, and where its bodies, loops and parameters are in the whole.
+/// Part of a mechanism, with the positions of its bodies, loops and parameters in the whole.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// The part.
+    /// Mechanism of the part.
     pub mechanism: Mechanism,
-    /// Index in the whole of each of its bodies.
+    /// Index in the whole mechanism of each body.
     pub bodies: Vec<usize>,
-    /// Index in the whole of each of its loops.
+    /// Index in the whole mechanism of each loop.
     pub loops: Vec<usize>,
-    /// Column in the whole of each of its parameters.
+    /// Column in the whole mechanism of each parameter.
     pub columns: Vec<usize>,
 }
 
-/// Indices of what is kept, and the new index of each old one.
+/// Indices of the kept items, and the new index of each old one.
 struct Kept {
     old: Vec<usize>,
     new: Vec<usize>,
@@ -35,9 +35,10 @@ impl Kept {
 }
 
 impl Mechanism {
-    /// The part that consists of the bodies for which `keep` is true, with their joints, and the loops between them and the ground.
+    /// Returns the part that consists of the bodies for which `keep` is true, with their joints and the loops between
+    /// them and the ground.
     ///
-    /// The parent of each of these bodies must be kept, and every body that shares a coordinate with one of them.
+    /// The parent of each kept body must be kept, and so must every body that shares a coordinate with a kept body.
     pub(crate) fn part(&self, keep: &[bool]) -> Part {
         let is_kept = |body: Option<usize>| body.is_none_or(|b| keep[b]);
         let bodies = Kept::new(self.bodies.len(), |b| keep[b]);

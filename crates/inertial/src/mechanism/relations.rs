@@ -1,10 +1,10 @@
-//! Which relations between neighbouring joints a model means: parallel, perpendicular, coplanar, intersecting.
+//! Recognition of intended relations between neighbouring joints: parallel, perpendicular, coplanar, intersecting.
 //!
-//! A relation is taken as meant where it holds to within the rounding of the numbers that decide it, never more than the
-//! snapping tolerance: angles add up along the path between the two joints, and an angle times its lever adds to lengths.
-//! A joint is compared with the last turning joint before it (its head), with the sliders between them, and with joints
-//! that follow the same coordinate. Directions that must be turned into place are described by exact angles to another
-//! direction; offsets lose their components across the relation.
+//! A relation is assumed if it holds within the rounding error of the numbers involved, and never beyond the snapping
+//! tolerance. Angular errors add up along the path between the two joints, and an angular error times its lever arm
+//! adds to the error of lengths. A joint is compared with the last rotating joint before it (its head), with the
+//! sliders between them, and with joints that follow the same coordinate. Directions that must be aligned are described
+//! by exact angles to another direction; offsets lose their components perpendicular to the relation.
 
 use nalgebra::Vector3;
 
@@ -14,35 +14,35 @@ use super::{Angle, Body, JointType, Mechanism, Pivoting, Surd};
 use crate::linalg::Shadow;
 use crate::spatial::Field;
 
-/// Directions that differ by less are the same: what a few operations on double-precision numbers leave (radians).
+/// Angle (radians) below which directions are equal: the rounding error of a few double-precision operations.
 pub(super) const SAME_DIRECTION: f64 = 1e-14;
 
-/// Offsets smaller than this part of the lengths that they are the difference of are zero.
+/// Threshold below which an offset is zero, relative to the lengths whose difference it is.
 pub(super) const SAME_POINT: f64 = 1e-14;
 
-/// Smaller moves (radians, metres) are rounding of double precision.
+/// Displacement (radians, metres) below which a move is rounding error of double precision.
 const NOT_WORTH_A_WORD: f64 = 1e-12;
 
-/// The rounding of a length may reach so many times the snapping tolerance, relative to the lengths on the path: with five
-/// decimals, a length of 3 cm is known to 3e-4 of itself.
+/// Upper bound of the rounding error of a length, as a multiple of the snapping tolerance and relative to the lengths
+/// on the path: with five decimals, a length of 3 cm has a relative error of 3e-4.
 const LENGTH_CAP: f64 = 100.0;
 
 type Real = Shadow<2_305_843_009_213_692_601>;
 
-/// A relation that the numbers satisfy only approximately and that was taken as meant.
+/// Relation that the numbers satisfy only approximately and that is assumed to hold exactly.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct AssumedRelation {
-    /// The joint that was moved.
+    /// Joint that was moved.
     pub joint: String,
-    /// The relation, in words.
+    /// Relation in words.
     pub relation: String,
-    /// How far the joint was moved.
+    /// Displacement of the joint.
     pub moved: f64,
-    /// `rad` or `m`.
+    /// Unit of the displacement: `rad` or `m`.
     pub unit: &'static str,
 }
 
-/// What was decided.
+/// Result of [`decide`].
 pub(super) struct Decided {
     pub gravity: Option<ExactDirection>,
     pub plans: Vec<JointPlan>,
@@ -90,9 +90,9 @@ struct Planner<'a> {
     chain: Chain<Real>,
     plans: Vec<JointPlan>,
     doubts: Vec<Doubt>,
-    /// For each coordinate the bodies that it moves.
+    /// Bodies that each coordinate moves.
     driven: Vec<Vec<usize>>,
-    /// Whether a body's rotation in its head's frame is made of short numbers.
+    /// Whether a body's rotation in its head's frame consists of short numbers.
     short: Vec<bool>,
     assumed: Vec<AssumedRelation>,
 }
@@ -105,7 +105,7 @@ pub(super) fn pivoting(joint: &JointType) -> (Pivoting, Vector3<f64>, f64) {
         JointType::Prismatic { axis } => (Pivoting::Prismatic, axis, 0.0),
         JointType::Planar { normal } => (Pivoting::Planar, normal, 0.0),
         JointType::Spherical => (Pivoting::Spherical, Vector3::z(), 0.0),
-        // Neither fixed nor universal joints reach a built mechanism.
+        // A built mechanism has neither fixed nor universal joints.
         JointType::Floating | JointType::Fixed | JointType::Universal { .. } => {
             (Pivoting::Floating, Vector3::z(), 0.0)
         }
@@ -120,7 +120,7 @@ fn is_zero(x: Real) -> bool {
     x == Real::from_i64(0)
 }
 
-/// A relation of a new direction to those before it.
+/// Relation of a new direction to those before it.
 struct Near {
     exact: bool,
 }
@@ -135,7 +135,7 @@ impl Planner<'_> {
         };
         let (pivoting, axis, pitch) = pivoting(&body.joint_type);
         let mut doubt = self.doubt(body, head, snap);
-        // Angles of a frame are whatever the author chose: only what its numbers leave open is special.
+        // The author may choose any angles for a frame: they are snapped only within their rounding error.
         let open = body.rounding.map_or(0.0, |r| r.angle);
         let tolerance = open.clamp(SAME_DIRECTION, snap.max(SAME_DIRECTION));
         let offset = body.drive.offset;
@@ -171,7 +171,7 @@ impl Planner<'_> {
         self.short.push(short);
     }
 
-    /// What the rounding of the numbers leaves open, with the rounding of all that lies between head and joint.
+    /// Computes the uncertainty due to the rounding of all numbers between head and joint.
     fn doubt(&self, body: &Body, head: Option<usize>, snap: f64) -> Doubt {
         let before = body.parent.filter(|_| body.parent != head).map(|p| self.doubts[p]).unwrap_or_default();
         let step = body.placement.translation.norm();
@@ -187,7 +187,7 @@ impl Planner<'_> {
     fn tolerance(&self, angle: f64, other: Along, plan: &JointPlan, snap: f64) -> f64 {
         let theirs = match other {
             Along::Body(b) => self.doubts[b].angle,
-            // The rounding of the head's own axis.
+            // Rounding error of the head's own axis.
             Along::Head => plan.head.map_or(0.0, |h| self.own_axis_doubt(h)),
         };
         (angle + theirs).min(snap).max(SAME_DIRECTION)
@@ -197,7 +197,7 @@ impl Planner<'_> {
         self.mechanism.bodies()[body].rounding.map_or(0.0, |r| r.axis)
     }
 
-    /// Directions that a joint is compared with.
+    /// Returns the directions that a joint is compared with.
     fn company(&self, index: usize, plan: &JointPlan) -> Vec<Along> {
         let body = &self.mechanism.bodies()[index];
         let mut out = Vec::new();
@@ -246,7 +246,7 @@ impl Planner<'_> {
             return as_written;
         }
         let mut best: Option<(usize, Pointing)> = None;
-        // Without any relation, the nearest direction that is no mate is as good as any.
+        // Without any relation, all reference directions are equivalent; the last one is used.
         for &from in &company {
             let (score, pointing) = self.polar(plan, from, &company, &w, doubt, snap);
             if best.is_none_or(|(s, _)| score > s || score == 0 && s == 0) {
@@ -270,7 +270,7 @@ impl Planner<'_> {
         pointing
     }
 
-    /// Perpendicular and coplanar directions, to within the tolerance.
+    /// Finds directions that are perpendicular or coplanar within the tolerance.
     fn near(
         &self,
         plan: &JointPlan,
@@ -298,7 +298,8 @@ impl Planner<'_> {
         out
     }
 
-    /// A direction by its angle to another and its azimuth about it, and how many relations that makes exact.
+    /// Describes a direction by its angle to another one and its azimuth about it; also returns a score of the
+    /// relations that become exact.
     fn polar(
         &self,
         plan: &JointPlan,
@@ -328,12 +329,12 @@ impl Planner<'_> {
                 azimuth = azimuth.or(Some(known.turned(quarters.round() as i64)));
             }
         }
-        // Multiples of 15° in the frame that the model itself uses.
+        // Otherwise the azimuth is recognised in the frame of the model (multiples of 15°).
         let azimuth = azimuth.unwrap_or_else(|| Angle::recognise(angle, tolerance / across));
         (score, Pointing::Polar { from, tilt, azimuth })
     }
 
-    /// The exact azimuth of one direction about another, where it is known.
+    /// Returns the exact azimuth of one direction about another, if known.
     fn azimuth(&self, plan: &JointPlan, about: Along, of: Along) -> Option<Angle> {
         let described = |b: usize| self.plans[b].pointing;
         if let Along::Body(b) = of
@@ -355,7 +356,8 @@ impl Planner<'_> {
         (rough.x.hypot(rough.y) > SAME_DIRECTION && is_zero(v.y * c - v.x * s)).then_some(angle)
     }
 
-    /// What the offset from the head's foot to the joint is perpendicular to; empty where that holds exactly.
+    /// Returns the vectors that the offset from the head's foot to the joint is perpendicular to; empty if this holds
+    /// exactly.
     fn across(&mut self, index: usize, plan: &JointPlan, doubt: &mut Doubt, snap: f64) -> Vec<Across> {
         let parent = self.mechanism.bodies()[index].parent;
         let (frame, _) = self.chain.pointed(plan, parent);
@@ -367,7 +369,7 @@ impl Planner<'_> {
         let own = doubt.length + lever;
         let tolerance = clamped(own + plan.head.map_or(0.0, |h| self.doubts[h].foot));
         let turned = value(&head.own.column(2).cross(&frame.column(2))).norm();
-        // Where two lines are nearest does not depend on the head's own foot, unless they are parallel.
+        // The closest point of two lines does not depend on the head's foot, unless the lines are parallel.
         doubt.foot = if turned > 0.0 { clamped(own) / turned } else { tolerance };
         let own = Along::Body(index);
         let mut directions = Vec::new();
@@ -434,7 +436,7 @@ impl Planner<'_> {
         moved: f64,
         unit: &'static str,
     ) {
-        // What double precision leaves is no assumption.
+        // Rounding errors of double precision are not reported as assumptions.
         if moved <= NOT_WORTH_A_WORD {
             return;
         }
@@ -452,7 +454,7 @@ impl Planner<'_> {
     }
 }
 
-/// The offset in exact numbers; what rounding leaves of a zero is zero.
+/// Returns the offset in exact numbers; components within rounding error of zero become zero.
 fn translation(t: &Vector3<f64>, path: f64) -> [Surd; 3] {
     let size = t.amax().max(path);
     t.data.0[0].map(|x| if x.abs() <= SAME_POINT * size { Surd::ZERO } else { Surd::recognise(x) })

@@ -5,54 +5,54 @@ use nalgebra::Vector3;
 use crate::consistency::Extent;
 use crate::spatial::Pose;
 
-/// A simple solid about the origin of its frame.
+/// Simple solid centred at the origin of its frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
-    /// A ball.
+    /// Sphere.
     Sphere {
-        /// In metres.
+        /// Radius in metres.
         radius: f64,
     },
-    /// A cylinder along `z`.
+    /// Cylinder along `z`.
     Cylinder {
-        /// In metres.
+        /// Radius in metres.
         radius: f64,
-        /// In metres.
+        /// Length in metres.
         length: f64,
     },
-    /// A box along the axes.
+    /// Box along the axes.
     Box {
-        /// Lengths of its edges (m).
+        /// Lengths of the edges (m).
         size: [f64; 3],
     },
 }
 
-/// A shape of a link as described.
+/// Description of a collision shape of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShapeSpec {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// The shape's frame in the link's frame.
+    /// Frame of the shape in the link's frame.
     pub origin: Pose<f64>,
-    /// What it is.
+    /// Geometry of the shape.
     pub shape: Shape,
 }
 
-/// A shape on a body of a mechanism.
+/// Collision shape on a body of a mechanism.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CollisionShape {
-    /// The link it belongs to.
+    /// Name of the link that the shape belongs to.
     pub link: String,
-    /// The body that link is part of; `None` is the ground.
+    /// Body that contains the link; `None` is the ground.
     pub body: Option<usize>,
-    /// The shape's frame in the body's frame (in the world for the ground).
+    /// Frame of the shape in the body's frame (world frame for the ground).
     pub pose: Pose<f64>,
-    /// What it is.
+    /// Geometry of the shape.
     pub shape: Shape,
 }
 
 impl CollisionShape {
-    /// The box around it along the axes of a link whose frame in the body's is `link`.
+    /// Returns the bounding box along the axes of a link whose frame in the body's frame is `link`.
     pub fn extent(&self, link: &Pose<f64>) -> Extent {
         let pose = link.inverse() * self.pose;
         let edges = match self.shape {

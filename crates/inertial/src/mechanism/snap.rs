@@ -1,10 +1,10 @@
-//! The geometry that a file means: which axes are parallel, perpendicular or intersecting, in exact numbers.
+//! Intended geometry of a model: which axes are parallel, perpendicular or intersecting, in exact numbers.
 //!
-//! A rounded angle (1.5708 for a right one) changes the strict answer of an identifiability analysis, so the tolerance
-//! lives here, once, and everything after it is exact. Numbers are first recognised one by one ([`Surd`], [`Angle`]).
-//! Where neighbouring axes are still within the tolerance of a special position without being in it (as in link frames
-//! that lie askew), the joint is rebuilt on the axis before it, the way Denavit and Hartenberg describe it:
-//! offset along that axis, along the child's axis, and along their common normal.
+//! A rounded angle (1.5708 for a right angle) changes the strict result of an identifiability analysis. The tolerance
+//! is therefore applied once, here, and all later computations are exact. Numbers are first recognised one by one
+//! ([`Surd`], [`Angle`]). If neighbouring axes are then within the tolerance of a special position but not exactly in
+//! it (as with skewed link frames), the joint is rebuilt relative to the axis before it, as in the convention of
+//! Denavit and Hartenberg: offset along that axis, along the child's axis, and along their common normal.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -16,46 +16,46 @@ use super::{Angle, BodyKind, Mechanism, Surd};
 use crate::linalg::Shadow;
 use crate::spatial::Field;
 
-/// Below this, two positions differ by rounding alone (radians, and lengths relative to the size).
+/// Rounding error below which two positions are equal (radians, and lengths relative to the size).
 pub const ROUNDING: f64 = 2e-15;
 
-/// The default snapping tolerance: the angles of model files are rounded to four or five digits.
+/// Default snapping tolerance: the angles of model files are rounded to four or five digits.
 pub const DEFAULT_SNAP: f64 = 1e-4;
 
 type Real = Shadow<2_305_843_009_213_692_601>;
 
-/// How a rotation is written exactly: a product of turns about three coordinate axes, in the given order.
+/// Exact rotation as a product of rotations about three coordinate axes, in the given order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Turns {
     pub order: [usize; 3],
     pub angles: [Angle; 3],
 }
 
-/// Turn of the child that brings its axis into a special position.
+/// Rotation of the child that brings its axis into a special position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Align {
-    /// None needed.
+    /// Alignment not needed.
     No,
-    /// At this angle to the parent's axis, in this azimuth about it.
+    /// Alignment at this angle to the parent's axis, with this azimuth about it.
     Parent(Angle, Angle),
-    /// Along (or, if true, against) the axis of another body on the same parent.
+    /// Alignment along (or, if true, opposite to) the axis of another body on the same parent.
     Sibling(usize, bool),
 }
 
-/// Where the child's origin lies.
+/// Position of the child's origin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Offset {
-    /// At these coordinates of the parent's frame.
+    /// Coordinates in the parent's frame.
     Plain([Surd; 3]),
-    /// From the parent's foot: along its axis, along the child's axis, along their common normal (not of unit length).
+    /// Offsets from the parent's foot along its axis, the child's axis and their common normal (not of unit length).
     Lines([Surd; 3]),
-    /// From the parent's foot: along its axis and its two other directions.
+    /// Offsets from the parent's foot along its axis and its two other directions.
     Beside([Surd; 3]),
-    /// From the parent's centre along the child's axis.
+    /// Offset from the parent's centre along the child's axis.
     Along(Surd),
 }
 
-/// One body's exact description.
+/// Exact description of one body.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct BodyPlan {
     pub pivoting: Pivoting,
@@ -66,11 +66,11 @@ pub(super) struct BodyPlan {
     pub offset: Offset,
     pub pitch: Surd,
     pub ratio: Surd,
-    /// The joint's position where its coordinate is zero, as an angle and as a length.
+    /// Position of the joint at zero coordinate, as an angle and as a length.
     pub rest: (Angle, Surd),
 }
 
-/// A mechanism's geometry as it is meant, ready to be written in any [`Number`](crate::linalg::Number).
+/// Intended geometry of a mechanism, which can be evaluated in any [`Number`](crate::linalg::Number).
 ///
 /// ```
 /// use inertial::mechanism::{ExactGeometry, JointSpec, JointType, MechanismBuilder};
@@ -91,21 +91,21 @@ pub(super) struct BodyPlan {
 pub struct ExactGeometry {
     pub(super) gravity: Option<[Angle; 2]>,
     pub(super) bodies: Vec<BodyPlan>,
-    /// Of a mechanism without loops, in place of the two above.
+    /// Plan of a mechanism without loops, used instead of the two fields above.
     pub(super) chain: Option<ChainPlan>,
     assumed: Vec<AssumedRelation>,
     pub(super) outline: Vec<Outline>,
     size: f64,
 }
 
-/// An open chain, joint by joint.
+/// Plan of an open chain, joint by joint.
 #[derive(Debug, Clone)]
 pub(super) struct ChainPlan {
     pub gravity: Option<ExactDirection>,
     pub joints: Vec<JointPlan>,
 }
 
-/// What needs no numbers.
+/// Properties of a body that contain no real numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outline {
     pub parent: Option<usize>,
@@ -114,12 +114,13 @@ pub(super) struct Outline {
 }
 
 impl ExactGeometry {
-    /// The geometry of `mechanism`, special within `snap` (radians, and lengths relative to the robot's size).
+    /// Creates the geometry of `mechanism`; positions within `snap` of a special position are moved there (radians, and
+    /// lengths relative to the robot's size).
     pub fn new(mechanism: &Mechanism, snap: f64) -> Self {
         Self::with_tolerances(mechanism, |_| snap)
     }
 
-    /// The same with a tolerance for each body's joint.
+    /// Creates the geometry with a separate tolerance for each body's joint.
     pub fn with_tolerances(mechanism: &Mechanism, snap: impl Fn(usize) -> f64) -> Self {
         let size = size(mechanism);
         let outline = mechanism.bodies().iter();
@@ -140,17 +141,17 @@ impl ExactGeometry {
         Self { gravity, bodies: planner.bodies, chain: None, assumed: Vec::new(), outline, size }
     }
 
-    /// The longest offset between neighbouring joints: the unit that lengths are compared with.
+    /// Returns the longest offset between neighbouring joints, the unit for the comparison of lengths.
     pub fn size(&self) -> f64 {
         self.size
     }
 
-    /// The relations that hold only approximately and were taken as meant.
+    /// Returns the relations that hold only approximately and are assumed to hold exactly.
     pub fn assumed(&self) -> &[AssumedRelation] {
         &self.assumed
     }
 
-    /// Whether another reading of the same mechanism has the same direction of gravity.
+    /// Returns whether another geometry of the same mechanism has the same direction of gravity.
     pub fn same_gravity(&self, other: &Self) -> bool {
         match (&self.chain, &other.chain) {
             (Some(a), Some(b)) => a.gravity == b.gravity,
@@ -158,7 +159,7 @@ impl ExactGeometry {
         }
     }
 
-    /// Bodies whose joint another reading of the same mechanism describes differently.
+    /// Returns the bodies whose joint differs in another geometry of the same mechanism.
     pub fn differences(&self, other: &Self) -> Vec<usize> {
         match (&self.chain, &other.chain) {
             (Some(a), Some(b)) => (0..a.joints.len()).filter(|&i| a.joints[i] != b.joints[i]).collect(),
@@ -167,8 +168,8 @@ impl ExactGeometry {
     }
 }
 
-/// How well offsets are known. Where loops close they are often differences of the numbers that were meant, and equal
-/// lengths must be equal exactly.
+/// Returns the uncertainty of offsets. In mechanisms with loops they are often differences of the intended numbers, and
+/// equal lengths must be equal exactly.
 pub(super) fn slack(mechanism: &Mechanism, size: f64) -> f64 {
     if mechanism.loops().is_empty() { 0.0 } else { ROUNDING * size }
 }
@@ -178,7 +179,7 @@ fn size(mechanism: &Mechanism) -> f64 {
         let bodies = mechanism.bodies().iter().filter(|b| all || b.parent.is_some());
         bodies.map(|b| b.placement.translation.norm()).fold(0.0, f64::max)
     };
-    // How far the robot stands from the world's origin says nothing of its size, unless it is all there is.
+    // The distance of the robot from the world's origin is used only if there is no other length.
     match longest(false) {
         0.0 => match longest(true) {
             0.0 => 1.0,
@@ -188,11 +189,11 @@ fn size(mechanism: &Mechanism) -> f64 {
     }
 }
 
-/// Azimuth and inclination of a direction; angles are recognised as [`Angle::recognise_rounded`] does.
+/// Returns the azimuth and inclination of a direction; angles are recognised as in [`Angle::recognise_rounded`].
 pub(super) fn inclination(v: &Vector3<f64>, tolerance: f64, rounded: f64) -> [Angle; 2] {
     let across = v.x.hypot(v.y);
     let tilt = Angle::recognise_rounded(across.atan2(v.z), tolerance, rounded);
-    // Along z there is no azimuth.
+    // A direction along z has no azimuth.
     let azimuth = match tilt {
         Angle::Degrees(0 | 180) => Angle::ZERO,
         _ => Angle::recognise_rounded(v.y.atan2(v.x), tolerance, rounded),
@@ -216,7 +217,7 @@ impl Planner<'_> {
     fn add(&mut self, index: usize, tolerance: f64) {
         let body = &self.mechanism.bodies()[index];
         let (pivoting, axis, pitch) = pivoting(&body.joint_type);
-        // Angles of a frame are whatever the author chose: only what its numbers leave open is special.
+        // The author may choose any angles for a frame: they are snapped only within their rounding error.
         let open = body.rounding.map_or(ROUNDING, |r| r.angle.clamp(ROUNDING, tolerance));
         let mut plan = BodyPlan {
             pivoting,
@@ -232,7 +233,7 @@ impl Planner<'_> {
             ),
         };
         plan.align = self.align(index, &plan, tolerance);
-        // Small features of machines with loops count; what rounding spoils there is restored by the analysis of loops.
+        // Small offsets matter in mechanisms with loops; the loop analysis corrects their rounding errors.
         let length = if self.mechanism.loops().is_empty() { tolerance } else { ROUNDING } * self.size;
         let slack = slack(self.mechanism, self.size);
         let snapped = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) };
@@ -249,7 +250,8 @@ impl Planner<'_> {
         self.mechanism.bodies()[index].parent.map_or(&self.ground, |p| &self.lines[p])
     }
 
-    /// Brings the axis into line with the parent's (or a rotor's with its joint's) where it nearly is.
+    /// Aligns the axis with the parent's axis (or a rotor's axis with its joint's axis) if it is special within the
+    /// tolerance.
     fn align(&self, index: usize, plan: &BodyPlan, tolerance: f64) -> Align {
         let body = &self.mechanism.bodies()[index];
         let parent = self.parent(index);
@@ -287,14 +289,15 @@ impl Planner<'_> {
         }
         let (x, y) = (parent.frame.column(0).dot(&c), parent.frame.column(1).dot(&c));
         let azimuth = Angle::recognise(value(y).atan2(value(x)), tolerance);
-        // In the plane across the axis, a special azimuth counts too: it is where a sliding parent's own parent points.
+        // A special azimuth in the plane perpendicular to the axis is made exact too: for a sliding parent it is a
+        // direction of the parent's own parent.
         let (cos, sin) = azimuth.cos_sin::<Real>();
         let exact =
             cosine.exact == Real::from_i64(0).exact && (!azimuth.is_special() || (x == cos && y == sin));
         if exact { Align::No } else { Align::Parent(Angle::Degrees(90), azimuth) }
     }
 
-    /// Makes axes meet, and feet coincide, where they nearly do.
+    /// Makes axes intersect and feet coincide if they do so within the tolerance.
     fn offset(&self, index: usize, plan: &BodyPlan, length: f64) -> Offset {
         let parent = self.parent(index);
         let line = Line::placed(plan, parent, &self.lines);
@@ -367,7 +370,7 @@ fn near_zero(v: &Vector3<Real>, tolerance: f64) -> bool {
 }
 
 impl Mechanism {
-    /// The geometry that the model means, special within `snap`; see [`ExactGeometry`].
+    /// Returns the intended geometry of the model, snapped within `snap`; see [`ExactGeometry`].
     pub fn exact_geometry(&self, snap: f64) -> ExactGeometry {
         ExactGeometry::new(self, snap)
     }

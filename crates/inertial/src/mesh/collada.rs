@@ -1,6 +1,7 @@
 //! COLLADA files (`.dae`): the triangles of a scene, in metres, with the axes of the file.
 //!
-//! Own code, since crates that read COLLADA do not place geometries by the nodes of the scene or read polygons of any size.
+//! Implemented here because crates that read COLLADA neither place geometries by the nodes of the scene nor read
+//! polygons of any size.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -13,10 +14,10 @@ use super::parse::refused;
 use super::scene::{Scene, fan, indexed, strip};
 use crate::Result;
 
-/// Elements of a file.
+/// Maximum number of elements in a file.
 const MOST_ELEMENTS: u32 = 4_000_000;
 
-/// Reads a file.
+/// Reads a COLLADA file.
 pub(super) fn parse(text: &str) -> Result<Mesh> {
     let options = ParsingOptions { nodes_limit: MOST_ELEMENTS, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).or_else(|e| refused(e.to_string()))?;
@@ -30,7 +31,7 @@ pub(super) fn parse(text: &str) -> Result<Mesh> {
     let mut scene = Scene::default();
     let instance = child(document.root_element(), "scene").and_then(|s| child(s, "instance_visual_scene"));
     let Some(url) = instance.and_then(|i| i.attribute("url")) else {
-        // A file of geometries alone.
+        // The file contains geometries without a scene.
         for geometry in document.descendants().filter(|n| n.has_tag_name_of("geometry")) {
             file.geometry(geometry, &mut scene, &Matrix4::new_scaling(metres))?;
         }
@@ -43,7 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Mesh> {
     Ok(scene.mesh())
 }
 
-/// Names without the namespace of the version.
+/// Comparison of tag names without the namespace of the version.
 trait Named {
     fn has_tag_name_of(&self, name: &str) -> bool;
 }
@@ -58,7 +59,7 @@ fn child<'a, 'd>(node: Node<'a, 'd>, name: &str) -> Option<Node<'a, 'd>> {
     node.children().find(|n| n.has_tag_name_of(name))
 }
 
-/// Numbers of an element's text.
+/// Parses the numbers in an element's text.
 fn numbers<T: FromStr>(node: Node<'_, '_>, scene: &mut Scene) -> Result<Vec<T>> {
     let text = node.text().unwrap_or_default();
     scene.read(text.len())?;
@@ -67,7 +68,7 @@ fn numbers<T: FromStr>(node: Node<'_, '_>, scene: &mut Scene) -> Result<Vec<T>> 
         .map_or_else(|| refused(format!("has a {} that is no list of numbers", node.tag_name().name())), Ok)
 }
 
-/// One of the transformations of a node.
+/// Returns the transformation of an element; `None` if it is not a transformation.
 fn transformation(node: Node<'_, '_>, scene: &mut Scene) -> Result<Option<Matrix4<f64>>> {
     let name = node.tag_name().name();
     if !["matrix", "translate", "scale", "rotate"].contains(&name) {
@@ -86,13 +87,13 @@ fn transformation(node: Node<'_, '_>, scene: &mut Scene) -> Result<Option<Matrix
     }))
 }
 
-/// Elements by their ids.
+/// Elements of a file by their ids.
 struct File<'a, 'd> {
     elements: HashMap<&'a str, Node<'a, 'd>>,
 }
 
 impl<'a, 'd> File<'a, 'd> {
-    /// The element of this kind that an address within the file names.
+    /// Finds the element of this kind that a URL within the file refers to.
     fn find(&self, kind: &str, url: &str) -> Result<Node<'a, 'd>> {
         let id = url.trim_start_matches('#');
         let found = self.elements.get(id).copied().filter(|n| n.has_tag_name_of(kind));
@@ -123,7 +124,7 @@ impl<'a, 'd> File<'a, 'd> {
         Ok(())
     }
 
-    /// The triangles of a geometry; lines and splines have none.
+    /// Adds the triangles of a geometry to the scene; lines and splines are skipped.
     fn geometry(&self, geometry: Node<'a, 'd>, scene: &mut Scene, place: &Matrix4<f64>) -> Result<()> {
         let Some(mesh) = child(geometry, "mesh") else { return Ok(()) };
         let vertices = child(mesh, "vertices").and_then(|v| input(v, "POSITION"));
@@ -155,12 +156,12 @@ impl<'a, 'd> File<'a, 'd> {
     }
 }
 
-/// The input of this meaning.
+/// Returns the input with this semantic.
 fn input<'a, 'd>(node: Node<'a, 'd>, semantic: &str) -> Option<Node<'a, 'd>> {
     node.children().find(|n| n.has_tag_name_of("input") && n.attribute("semantic") == Some(semantic))
 }
 
-/// Triangles of a list of primitives; polygons are taken as convex.
+/// Returns the triangles of a list of primitives; polygons are assumed to be convex.
 fn triangles(
     part: Node<'_, '_>,
     kind: &str,
@@ -208,7 +209,8 @@ mod tests {
     use super::*;
     use crate::mesh::Filling;
 
-    /// A cube of 2 × 3 × 4 mm about the origin, as quadrilaterals with normals, placed by the scene.
+    /// Returns a file with a cuboid of 2 × 3 × 4 mm about the origin, as quadrilaterals with normals, placed by the
+    /// scene.
     fn cube(node: &str) -> String {
         let points = (0..8).map(|k| {
             let x = |bit: usize, size: f64| if k >> bit & 1 == 1 { 0.5 * size } else { -0.5 * size };
@@ -243,11 +245,11 @@ mod tests {
         );
         let mesh = Mesh::parse(text.as_bytes()).unwrap();
         assert_eq!(mesh.triangles.len(), 24);
-        // Turned by a quarter: 3 mm along x, 2 mm along y; the smaller cube 100 mm above.
+        // Rotated by 90°: 3 mm along x, 2 mm along y; the smaller cuboid is 100 mm above.
         let extent = mesh.extent().unwrap();
         assert!((extent.lower - Vector3::new(8.5e-3, -1e-3, -2e-3)).norm() < 1e-15, "{extent:?}");
         assert!((extent.upper - Vector3::new(11.5e-3, 1e-3, 101e-3)).norm() < 1e-15, "{extent:?}");
-        // Solid, faces outwards: 24 mm³ and an eighth of it.
+        // Solid, with faces outwards: 24 mm³ and an eighth of it.
         let volume = mesh.inertia(Filling::Exact).unwrap().mass;
         assert!((volume - 27e-9).abs() < 1e-20, "{volume}");
         let mirrored = cube(r##"<node><scale>-1 1 1</scale><instance_geometry url="#cube"/></node>"##);

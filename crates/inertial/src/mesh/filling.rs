@@ -1,4 +1,4 @@
-//! Inertias of meshes, as MuJoCo has them.
+//! Inertias of meshes, computed as in MuJoCo.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,22 +11,23 @@ use crate::{Error, Place, Result};
 /// Smallest volume (m³) or area (m²) of a mesh with an inertia, as in MuJoCo.
 const SMALLEST: f64 = 1e-15;
 
-/// How mass fills a mesh.
+/// Distribution of mass in a mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filling {
-    /// Fills the convex hull.
+    /// Mass fills the convex hull.
     Convex,
-    /// Fills the inside of the surface, which must be oriented.
+    /// Mass fills the inside of the surface, which must be oriented.
     Exact,
-    /// Fills the cones between the triangles and a point inside, each counted whatever its side: the inside of a convex mesh, more than
-    /// that of others.
+    /// Mass fills the cones between the triangles and a point inside, each counted as positive whatever its
+    /// orientation. This is the inside of a convex mesh, and more than the inside of other meshes.
     Legacy,
-    /// Lies on the surface.
+    /// Mass lies on the surface.
     Shell,
 }
 
 impl Mesh {
-    /// The inertia for a density of one (kg/m³, or kg/m² of a shell) in the frame of the mesh: its mass is the volume or the area.
+    /// Computes the inertia for a density of one (kg/m³, or kg/m² for a shell) in the frame of the mesh: its mass is
+    /// the volume or the area.
     pub fn inertia(&self, filling: Filling) -> Result<Inertia<f64>> {
         let hull = match filling {
             Filling::Convex => Some(
@@ -38,7 +39,7 @@ impl Mesh {
         if filling == Filling::Exact {
             mesh.check_orientation()?;
         }
-        // The mean of the surface is the first tip of the cones.
+        // The centroid of the surface is the first apex of the cones.
         let (mut area, mut sum) = (0.0, Vector3::zeros());
         for [a, b, c] in mesh.corners() {
             let own = (b - a).cross(&(c - a)).norm() / 2.0;
@@ -51,7 +52,7 @@ impl Mesh {
         let mean = sum / area;
         if filling == Filling::Shell {
             let weight = |[a, b, c]: [Vector3<f64>; 3]| (b - a).cross(&(c - a)).norm() / 2.0;
-            // Three corners, and no tip.
+            // Triangles have three corners and no apex.
             return Ok(mesh.moments(&mean, 12.0, weight));
         }
         let weight = |[a, b, c]: [Vector3<f64>; 3]| {
@@ -66,13 +67,14 @@ impl Mesh {
             sum += (a + b + c) * (own / 4.0);
         }
         check_volume(volume)?;
-        // From the centre of mass the cones are others, and so is the sum of those that count twice.
+        // The cones from the centre of mass differ, and so does the sum of those that overlap.
         let out = mesh.moments(&(mean + sum / volume), 20.0, weight);
         check_volume(out.mass)?;
         Ok(out)
     }
 
-    /// Sum over the triangles, about a centre: each has its weight, evenly spread over its corners (and the centre).
+    /// Sums the moments of the triangles about a centre; the weight of each is spread uniformly over the triangle (or
+    /// over its cone to the centre).
     fn moments(
         &self,
         centre: &Vector3<f64>,
@@ -92,10 +94,10 @@ impl Mesh {
         Inertia::from_com(mass, *centre, Matrix3::from_diagonal_element(second.trace()) - second)
     }
 
-    /// Refuses surfaces of which two neighbours have opposite sides outside.
+    /// Rejects surfaces in which two neighbouring triangles have opposite orientations.
     fn check_orientation(&self) -> Result<()> {
         let mut numbers: HashMap<[u64; 3], usize> = HashMap::new();
-        // Minus zero is zero.
+        // Minus zero is mapped to zero.
         let key = |p: &Vector3<f64>| [p.x + 0.0, p.y + 0.0, p.z + 0.0].map(f64::to_bits);
         let own: Vec<usize> = self
             .points
@@ -141,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// A box between two corners, its sides of two triangles each.
+    /// Returns a box between two corners, with two triangles per side.
     fn brick(lower: Vector3<f64>, upper: Vector3<f64>) -> Mesh {
         let points = (0..8)
             .map(|k| Vector3::from_fn(|i, _| if k >> i & 1 == 1 { upper[i] } else { lower[i] }))

@@ -1,6 +1,6 @@
 //! Binary glTF files (`.glb`): the triangles of a scene, with the axes of the file.
 //!
-//! Own code: of all that the format has, only the positions of triangles are needed here.
+//! Implemented here because only the positions of triangles are needed from the format.
 
 use nalgebra::{Matrix4, Quaternion, UnitQuaternion, Vector3};
 use serde::Deserialize;
@@ -107,7 +107,7 @@ impl Part {
     }
 }
 
-/// Reads a file.
+/// Reads a binary glTF file.
 pub(super) fn parse(bytes: &[u8]) -> Result<Mesh> {
     let Some(version) = word(bytes, 4) else { return refused("ends within its header") };
     if version != 2 {
@@ -146,7 +146,7 @@ struct File<'d> {
 }
 
 impl File<'_> {
-    /// The roots of the scene; where there is none, the nodes that are nobody's children.
+    /// Returns the roots of the scene; without a scene, the nodes without parent.
     fn roots(&self) -> Vec<usize> {
         if let Some(roots) = self.document.scenes.get(self.document.scene) {
             return roots.nodes.clone();
@@ -179,7 +179,7 @@ impl File<'_> {
         node.children.iter().try_for_each(|child| self.node(*child, scene, &place, level + 1))
     }
 
-    /// The triangles of a primitive; points and lines have none.
+    /// Returns the triangles of a primitive; points and lines have none.
     fn primitive(&self, primitive: &Primitive, scene: &mut Scene) -> Result<Mesh> {
         let Some(position) = primitive.attributes.position.filter(|_| primitive.mode >= 4) else {
             return Ok(Mesh::default());
@@ -203,7 +203,7 @@ impl File<'_> {
         Ok(Mesh { points, triangles })
     }
 
-    /// The elements of an accessor, of `size` bytes each.
+    /// Returns the elements of an accessor, of `size` bytes each.
     fn elements(
         &self,
         accessor: &Accessor,
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use crate::mesh::Filling;
 
-    /// A file of this description and data.
+    /// Returns a file with this description and data.
     fn file(json: &str, data: &[u8]) -> Vec<u8> {
         let mut chunks = Vec::new();
         for (kind, content, pad) in [(JSON, json.as_bytes(), b' '), (BIN, data, 0)] {
@@ -279,7 +279,7 @@ mod tests {
         out
     }
 
-    /// A tetrahedron with unit edges along the axes: four points, then twelve numbers of points of two bytes.
+    /// Returns a tetrahedron with unit edges along the axes: four points, then twelve point indices of two bytes.
     fn tetrahedron() -> Vec<u8> {
         let points = [[0.0f32, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         let corners = [0u16, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3];
@@ -308,7 +308,7 @@ mod tests {
         let extent = mesh.extent().unwrap();
         assert!((extent.lower - Vector3::new(0.0, 0.0, -1.0)).norm() < 1e-12, "{extent:?}");
         assert!((extent.upper - Vector3::new(5.0, 2.0, 1.0)).norm() < 1e-12, "{extent:?}");
-        // One sixth, and twice that: mirrored triangles are turned over.
+        // One sixth, and twice that: mirrored triangles are flipped.
         let volume = mesh.inertia(Filling::Exact).unwrap().mass;
         assert!((volume - 0.5).abs() < 1e-12, "{volume}");
     }

@@ -1,5 +1,6 @@
-//! Convex hulls by quickhull. Exact predicates (the crate `robust`) keep it right where many points lie in one plane, as those of
-//! machine parts do; the hull crates that were found either use tolerances or bring a whole collision library.
+//! Convex hulls by quickhull. Exact predicates (the crate `robust`) keep the result correct if many points lie in one
+//! plane, as is common for machine parts. The available hull crates either use tolerances or depend on a whole
+//! collision library.
 
 use std::collections::HashMap;
 
@@ -8,14 +9,14 @@ use robust::{Coord3D, orient3d};
 
 use crate::{Error, Place, Result};
 
-/// Most predicates: a hundred for each point of the largest files.
+/// Maximum number of predicate evaluations: a hundred for each point of the largest files.
 const MOST: usize = 200_000_000;
 
 struct Face {
     corners: [usize; 3],
-    /// The face across the edge from each corner to the next.
+    /// Face across the edge from each corner to the next.
     neighbours: [usize; 3],
-    /// Points strictly above it that no other face has.
+    /// Points strictly above the face that are assigned to no other face.
     above: Vec<usize>,
     alive: bool,
 }
@@ -26,7 +27,7 @@ struct Hull<'p> {
     predicates: usize,
 }
 
-/// Triangles of the convex hull, counterclockwise from outside; none where all points lie in a plane.
+/// Computes the triangles of the convex hull, counterclockwise from outside; `None` if all points lie in a plane.
 pub(super) fn triangles(points: &[Vector3<f64>]) -> Result<Option<Vec<[usize; 3]>>> {
     let mut hull = Hull { points, faces: Vec::new(), predicates: 0 };
     let Some(corners) = hull.simplex() else { return Ok(None) };
@@ -41,7 +42,7 @@ pub(super) fn triangles(points: &[Vector3<f64>]) -> Result<Option<Vec<[usize; 3]
         if hull.predicates > MOST {
             return Err(Error::model(Place::default(), "its convex hull takes too long"));
         }
-        // Without exact predicates (numbers near the least that there are) the horizon may be open.
+        // The predicates are not exact for numbers near the underflow limit, so the horizon may be open.
         let Some(new) = hull.grow(face) else { return Ok(None) };
         open.extend(new);
     }
@@ -49,7 +50,7 @@ pub(super) fn triangles(points: &[Vector3<f64>]) -> Result<Option<Vec<[usize; 3]
 }
 
 impl Hull<'_> {
-    /// Six times the volume between a triangle and a point; positive above the triangle.
+    /// Computes six times the volume between a triangle and a point; positive above the triangle.
     fn height(&mut self, [a, b, c]: [usize; 3], p: usize) -> f64 {
         self.predicates += 1;
         let at = |i: usize| {
@@ -59,7 +60,7 @@ impl Hull<'_> {
         -orient3d(at(a), at(b), at(c), at(p))
     }
 
-    /// Four points that are not in a plane, the last below the first three.
+    /// Finds four points that are not in a plane, the last below the first three.
     fn simplex(&mut self) -> Option<[usize; 4]> {
         let points = self.points;
         let farthest = |measure: &dyn Fn(&Vector3<f64>) -> f64| {
@@ -101,7 +102,7 @@ impl Hull<'_> {
             .collect();
     }
 
-    /// Hands points to the first face that they are above; the others are inside.
+    /// Assigns points to the first face that they are above; the others are inside.
     fn assign(&mut self, points: &mut Vec<usize>, faces: &[usize]) {
         for p in points.drain(..) {
             for &face in faces {
@@ -113,7 +114,8 @@ impl Hull<'_> {
         }
     }
 
-    /// Adds the farthest point above a face: what it sees goes, and a cone from the horizon to the point comes.
+    /// Adds the farthest point above a face: removes the faces visible from it and adds a cone from the horizon to the
+    /// point.
     fn grow(&mut self, face: usize) -> Option<Vec<usize>> {
         let corners = self.faces[face].corners;
         let mut best = (f64::NEG_INFINITY, 0);
@@ -125,7 +127,7 @@ impl Hull<'_> {
             }
         }
         let tip = best.1;
-        // A face in a plane with the tip goes too: then no new face is without area.
+        // Faces coplanar with the tip are removed too, so that no new face has zero area.
         let (mut seen, mut horizon) = (vec![face], Vec::new());
         self.faces[face].alive = false;
         let mut next = 0;
@@ -179,7 +181,7 @@ mod tests {
         (*state >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Every edge has two faces, Euler's count of a ball holds, and no point is above a face.
+    /// Checks that every edge has two faces, that Euler's formula holds, and that no point is above a face.
     fn check(points: &[Vector3<f64>]) -> Vec<[usize; 3]> {
         let found = triangles(points).unwrap().unwrap();
         let mut edges: HashMap<(usize, usize), usize> = HashMap::new();
@@ -231,7 +233,7 @@ mod tests {
         for points in [&flat[..], &flat[..7], &flat[..1], &[]] {
             assert_eq!(triangles(points).unwrap(), None);
         }
-        // Numbers whose products are below the least number: an answer, right or none.
+        // Products of these numbers underflow: the function must return, with or without a hull.
         let mut state = 5;
         let tiny: Vec<_> = (0..100).map(|_| Vector3::from_fn(|_, _| random(&mut state) * 1e-200)).collect();
         let _ = triangles(&tiny);

@@ -1,4 +1,5 @@
-//! Triangle meshes: files of STL, OBJ, COLLADA, glTF and MuJoCo's MSH, convex hulls, and inertias of solids and shells.
+//! Triangle meshes: readers of STL, OBJ, COLLADA, glTF and MuJoCo's MSH, convex hulls, and inertias of solids and
+//! shells.
 
 mod collada;
 mod filling;
@@ -13,7 +14,7 @@ use nalgebra::Vector3;
 
 use crate::consistency::Extent;
 
-/// Points and the triangles between them, counterclockwise as seen from outside.
+/// Triangle mesh: points and the triangles between them, counterclockwise as seen from outside.
 ///
 /// ```
 /// use inertial::mesh::{Filling, Mesh};
@@ -26,24 +27,24 @@ use crate::consistency::Extent;
 pub struct Mesh {
     /// Positions of the points.
     pub points: Vec<Vector3<f64>>,
-    /// Numbers of the corners of each triangle.
+    /// Point indices of the corners of each triangle.
     pub triangles: Vec<[usize; 3]>,
 }
 
 impl Mesh {
-    /// The box around all points, along the axes; none without points.
+    /// Returns the axis-aligned bounding box of all points; `None` without points.
     pub fn extent(&self) -> Option<Extent> {
         let boxes = self.points.iter().map(|p| Extent { lower: *p, upper: *p });
         boxes.reduce(|sum, next| sum.join(&next))
     }
 
-    /// The convex hull of the points; none where they lie in a plane.
+    /// Returns the convex hull of the points; `None` if they lie in a plane.
     pub fn hull(&self) -> crate::Result<Option<Self>> {
         let triangles = hull::triangles(&self.points)?;
         Ok(triangles.map(|triangles| Self { points: self.points.clone(), triangles }))
     }
 
-    /// The corners of each triangle.
+    /// Returns the corners of each triangle.
     fn corners(&self) -> impl Iterator<Item = [Vector3<f64>; 3]> + '_ {
         self.triangles.iter().map(|t| t.map(|i| self.points[i]))
     }

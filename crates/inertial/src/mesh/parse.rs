@@ -1,11 +1,11 @@
-//! Mesh files.
+//! Reader of mesh files.
 
 use nalgebra::Vector3;
 
 use super::{Mesh, collada, gltf};
 use crate::{Error, Place, Result};
 
-/// Larger coordinates are damage, and their products would leave the range of `f64`.
+/// Largest coordinate accepted; larger ones indicate a damaged file, and their products would leave the range of `f64`.
 const LARGEST: f64 = 1e30;
 
 pub(super) fn refused<T>(reason: impl Into<String>) -> Result<T> {
@@ -13,7 +13,8 @@ pub(super) fn refused<T>(reason: impl Into<String>) -> Result<T> {
 }
 
 impl Mesh {
-    /// Reads a file, whose content tells its format: STL (binary or text), OBJ, MSH, COLLADA or binary glTF.
+    /// Reads a file in one of the formats STL (binary or text), OBJ, MSH, COLLADA or binary glTF, detected from the
+    /// content.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let out = if bytes.starts_with(gltf::MAGIC) {
             gltf::parse(bytes)?
@@ -30,7 +31,7 @@ impl Mesh {
         out.checked()
     }
 
-    /// Refuses meshes without triangles, triangles without points, and points that are not finite.
+    /// Rejects meshes without triangles, triangles without points, and points that are not finite.
     pub(crate) fn checked(self) -> Result<Self> {
         if self.triangles.is_empty() {
             return refused("has no triangles");
@@ -45,13 +46,13 @@ impl Mesh {
     }
 }
 
-/// Number of triangles of a binary STL: its length says whether it is one.
+/// Returns the number of triangles of a binary STL, which is detected by its length.
 fn binary_count(bytes: &[u8]) -> Option<usize> {
     let count = u32::from_le_bytes(bytes.get(80..84)?.try_into().ok()?) as usize;
     (bytes.len() >= 84 + 50 * count && bytes.len() < 84 + 50 * count + 50 && count > 0).then_some(count)
 }
 
-/// Three numbers from the `k`-th on.
+/// Reads three numbers, starting at the `k`-th.
 pub(super) fn triple(bytes: &[u8], k: usize) -> Vector3<f64> {
     let number = |k: usize| f32::from_le_bytes(std::array::from_fn(|b| bytes[4 * k + b]));
     Vector3::from_fn(|i, _| f64::from(number(k + i)))
@@ -60,7 +61,7 @@ pub(super) fn triple(bytes: &[u8], k: usize) -> Vector3<f64> {
 fn binary_stl(records: &[u8]) -> Mesh {
     let mut out = Mesh::default();
     for record in records.chunks_exact(50) {
-        // A normal, three points, two bytes of anything.
+        // Each record has a normal, three points and two arbitrary bytes.
         let first = out.points.len();
         out.points.extend((1..4).map(|p| triple(record, 3 * p)));
         out.triangles.push([first, first + 1, first + 2]);
@@ -68,7 +69,8 @@ fn binary_stl(records: &[u8]) -> Mesh {
     out
 }
 
-/// Points, normals, texture coordinates and faces of an MSH file: its length says whether it is one.
+/// Returns the numbers of points, normals, texture coordinates and faces of an MSH file, which is detected by its
+/// length.
 fn msh_sizes(bytes: &[u8]) -> Option<[usize; 4]> {
     let mut sizes = [0; 4];
     for (k, size) in sizes.iter_mut().enumerate() {
@@ -89,7 +91,7 @@ fn msh(bytes: &[u8], [points, normals, textures, faces]: [usize; 4]) -> Mesh {
     }
 }
 
-/// STL in words, or OBJ.
+/// Reads a text STL or an OBJ.
 fn text_mesh(text: &str) -> Result<Mesh> {
     let mut out = Mesh::default();
     let stl = text.trim_start().starts_with("solid");
@@ -116,7 +118,7 @@ fn point<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<Vector3<f64>, S
     Ok(out)
 }
 
-/// The corners of a face are numbers of points from one, or from the last backwards.
+/// Reads a face, whose corners are point numbers counted from one, or from the last point backwards if negative.
 fn polygon<'w>(words: impl Iterator<Item = &'w str>, out: &mut Mesh) -> Result<(), String> {
     let all = i64::try_from(out.points.len()).map_err(|_| "too many points")?;
     let corners = words.map(|word| {
@@ -143,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// A square of two triangles in four formats.
+    /// Reads a square of two triangles in four formats.
     #[test]
     fn four_formats_of_one_square() {
         let corners = [[0.0f32, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]];
@@ -192,7 +194,7 @@ mod tests {
             let error = Mesh::parse(bytes).unwrap_err().to_string();
             assert_eq!(error.lines().count(), 1, "{error}");
         }
-        // A binary file that promises more than it has.
+        // A binary file that is shorter than its header states.
         let mut short = vec![0; 84];
         short[80] = 9;
         assert!(Mesh::parse(&short).is_err());

@@ -1,4 +1,4 @@
-//! Meshes that the nodes of a scene place, joined to one mesh.
+//! Scenes: meshes placed by nodes, joined to one mesh.
 
 use std::fmt::Display;
 
@@ -8,14 +8,14 @@ use super::Mesh;
 use super::parse::refused;
 use crate::Result;
 
-/// Bytes that describe the meshes of a scene, each mesh as often as it is placed.
+/// Maximum size of the mesh data of a scene (bytes); each mesh counts as often as it is placed.
 const MOST_BYTES: usize = 300_000_000;
-/// Nodes of a scene, each as often as it is placed.
+/// Maximum number of nodes of a scene; each node counts as often as it is placed.
 const MOST_NODES: usize = 100_000;
-/// Levels of nodes.
+/// Maximum number of levels of nodes.
 const DEEPEST: usize = 64;
 
-/// Scene that is walked from its roots.
+/// Scene that is traversed from its roots.
 #[derive(Default)]
 pub(super) struct Scene {
     mesh: Mesh,
@@ -24,7 +24,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Counts a node at a level; refused beyond the limits, which nodes that place each other exceed.
+    /// Counts a node at a level; returns an error beyond the limits, which cyclic references always exceed.
     pub fn enter(&mut self, level: usize) -> Result<()> {
         self.nodes += 1;
         if level > DEEPEST {
@@ -45,7 +45,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Adds a mesh at a place.
+    /// Adds a mesh with the transformation `place`.
     pub fn add(&mut self, mesh: &Mesh, place: &Matrix4<f64>) {
         let first = self.mesh.points.len();
         self.mesh.points.extend(mesh.points.iter().map(|p| place.transform_point(&Point3::from(*p)).coords));
@@ -56,23 +56,23 @@ impl Scene {
         }));
     }
 
-    /// All meshes as one.
+    /// Returns all meshes as one.
     pub fn mesh(self) -> Mesh {
         self.mesh
     }
 }
 
-/// Triangles of a strip or fan of `count` corners, by their numbers.
+/// Returns the triangles of a strip of `count` corners, as corner indices.
 pub(super) fn strip(count: usize) -> impl Iterator<Item = [usize; 3]> {
     (2..count).map(|k| if k % 2 == 0 { [k - 2, k - 1, k] } else { [k - 1, k - 2, k] })
 }
 
-/// Triangles of a convex polygon or fan from its corner `first` on.
+/// Returns the triangles of a convex polygon or fan whose first corner is `first`.
 pub(super) fn fan(first: usize, count: usize) -> impl Iterator<Item = [usize; 3]> {
     (2..count).map(move |k| [first, first + k - 1, first + k])
 }
 
-/// The corners of triangles among `corners`; refused where a point is missing.
+/// Maps triangles of indices into `corners` to triangles of points; returns an error if a point is missing.
 pub(super) fn indexed(
     triangles: impl Iterator<Item = [usize; 3]>,
     corners: &[usize],

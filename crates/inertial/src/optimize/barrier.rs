@@ -1,11 +1,12 @@
-//! Path following in the variables themselves: Newton's method on `f + μ B`, `B = −Σ log det Pₖ − Σ log xⱼ − Σ log(aᵢ·x − βᵢ)`,
-//! for μ → 0. Every iterate is strictly feasible. A cone with a prior has `tr(C P) − log det P` in `B`: what only a weak prior
-//! holds would otherwise run away along the path by the factor μ/w, to numbers whose squares have no digits left for the data.
+//! Path-following method in the variables of the problem: Newton's method on `f + μ B` with
+//! `B = −Σ log det Pₖ − Σ log xⱼ − Σ log(aᵢ·x − βᵢ)`, for μ → 0. Every iterate is strictly feasible. A cone with a prior has
+//! `tr(C P) − log det P` in `B`. Otherwise, variables that are only determined by a weak prior would grow along the path by the
+//! factor μ/w, to numbers whose squares leave no significant digits for the data.
 //!
 //! **Certificate.** At an iterate `x` with Newton step `Δ`, the matrices `Sₖ = (wₖ+μ)(P⁻¹ − P⁻¹ ΔP P⁻¹)` and the numbers
 //! `zⱼ = μ(1/xⱼ − Δⱼ/xⱼ²)` make `x + Δ` the stationary point of the quadratic function of [`super::conic`] with
-//! `P̄⁻¹ = Sₖ/(wₖ+μ)`, the multipliers `μ/(wₖ+μ) Sₖ` and `zⱼ`. Where they are positive its value there is a lower bound,
-//! whether or not the iterate is central. The gap between the two is reported.
+//! `P̄⁻¹ = Sₖ/(wₖ+μ)`, the multipliers `μ/(wₖ+μ) Sₖ` and `zⱼ`. If they are positive, its value there is a lower bound, whether or
+//! not the iterate is central. The solver reports the gap between cost and bound.
 
 use nalgebra::{DMatrix, DVector, Matrix4};
 
@@ -15,18 +16,20 @@ use super::status::SolverStatus;
 use crate::linalg::Definite;
 use crate::{Error, Result};
 
-/// Step size below the boundary, Newton decrement that counts as central, factor of μ.
+/// Fraction of the step to the boundary, Newton decrement that counts as central, factor of μ.
 const TO_BOUNDARY: f64 = 0.95;
 const CENTRAL: f64 = 0.5;
 const SHRINK: f64 = 0.05;
 
-/// Gap over the prior's weight within which Newton's method without a barrier finds the optimum, if that is inside all cones.
+/// Gap, relative to the weight of the prior, within which Newton's method without a barrier converges to an optimum inside all
+/// cones.
 const REACH: f64 = 0.1;
 
-/// Part of the goal that the path may still promise to gain when it is given up.
+/// Remaining expected gain, relative to the goal, at which the path is abandoned.
 const SPENT: f64 = 1e-4;
 
-/// Newton steps to the centre in the end, and the decrement that ends them: its square is what is left of the barrier cost over μ.
+/// Largest number of final centring steps, and the decrement at which they stop. The square of the decrement is the remaining
+/// barrier cost over μ.
 const SETTLING: usize = 5;
 const SETTLED: f64 = 1e-10;
 
@@ -38,7 +41,7 @@ struct Workspace {
     newton: DVector<f64>,
     hessian: DMatrix<f64>,
     system: Definite,
-    /// Inverse of each cone's matrix, at `x` and at `next`, and the logarithms of their determinants.
+    /// Inverse of the matrix of each cone, at `x` and at `next`, and the logarithms of their determinants.
     inverse: Vec<Matrix4<f64>>,
     next_inverse: Vec<Matrix4<f64>>,
     log_det: Vec<f64>,
@@ -46,7 +49,8 @@ struct Workspace {
 }
 
 impl ConicLeastSquares {
-    /// Solves from a strictly feasible start; `watch` sees every iterate and may stop the solve by returning `false`.
+    /// Solves the problem from a strictly feasible start; `watch` receives every iterate and stops the solver by returning
+    /// `false`.
     pub fn solve(
         &self,
         start: &DVector<f64>,
@@ -84,7 +88,8 @@ impl ConicLeastSquares {
             }
             let goal = self.goal(cost, options);
             let converged = cost - best_bound <= goal;
-            // On the path, μ times the number of logarithms is what is left to gain; far below the goal, only rounding keeps it.
+            // On the path, the remaining gain is μ times the number of logarithms. Far below the goal, only rounding prevents
+            // convergence.
             let ended = converged || stalled > 3 || mu * order < SPENT * goal;
             let limit = steps >= options.max_steps;
             if ended || limit || !watch(&w.x, cost) {
@@ -122,9 +127,9 @@ impl ConicLeastSquares {
         }
     }
 
-    /// Goes on to the centre: what the data hardly show is flat, and a gap within its goal does not determine it. There, the result
-    /// depends on the data alone, not on where the last step ended: data that differ by rounding give results that do.
-    /// Where the optimum is inside all cones, [`Self::polish`] does better.
+    /// Continues to the central point. The cost is flat in directions that are hardly excited, and a gap within the goal does not
+    /// determine them. The central point depends on the data only, not on the end of the last step: data that differ by rounding
+    /// errors yield results that do so too. If the optimum is inside all cones, [`Self::polish`] is more accurate.
     fn settle(&self, w: &mut Workspace, mu: f64, cost: &mut f64) -> Result<()> {
         if self.is_polished() {
             return Ok(());
@@ -138,7 +143,7 @@ impl ConicLeastSquares {
         Ok(())
     }
 
-    /// Goes along the Newton step as far as it pays.
+    /// Moves along the Newton step with a line search.
     fn advance(&self, w: &mut Workspace, mu: f64, decrement: f64, cost: &mut f64) -> bool {
         let slope = w.gradient.dot(&w.newton);
         let current = *cost - mu * self.log_barrier(&w.x, &w.log_det);
@@ -149,7 +154,7 @@ impl ConicLeastSquares {
             if self.invert(&w.next, &mut w.next_inverse, &mut w.next_log_det) {
                 let next = self.cost_with(&w.next, &w.next_log_det);
                 let value = next - mu * self.log_barrier(&w.next, &w.next_log_det);
-                // Near the optimum the decrease drowns in rounding: accept a full step inside the Dikin ball.
+                // Near the optimum the decrease is below the rounding error: accept a full step inside the Dikin ellipsoid.
                 if value <= current + 1e-4 * step * slope || (decrement < CENTRAL && step == 1.0) {
                     std::mem::swap(&mut w.x, &mut w.next);
                     std::mem::swap(&mut w.inverse, &mut w.next_inverse);
@@ -163,7 +168,7 @@ impl ConicLeastSquares {
         false
     }
 
-    /// Inverses of the cones' matrices; whether `x` is strictly feasible.
+    /// Computes the inverses of the matrices of the cones; returns whether `x` is strictly feasible.
     fn invert(&self, x: &DVector<f64>, inverse: &mut [Matrix4<f64>], log_det: &mut [f64]) -> bool {
         let inside = |s: f64| s > 0.0 && s.is_finite();
         if !self.nonnegative.iter().all(|&j| inside(x[j]))
@@ -186,7 +191,7 @@ impl ConicLeastSquares {
         self.quadratic(x) + prior
     }
 
-    /// Sum of the logarithms of what must stay positive, less what holds cones with a prior.
+    /// Returns the sum of the logarithms of all positive quantities, minus the prior terms of cones with a prior.
     fn log_barrier(&self, x: &DVector<f64>, log_det: &[f64]) -> f64 {
         let held = |cone: &&Cone| cone.prior_weight > 0.0;
         log_det.iter().sum::<f64>()
@@ -195,7 +200,7 @@ impl ConicLeastSquares {
             + self.inequalities.iter().map(|i| i.slack(x).ln()).sum::<f64>()
     }
 
-    /// Gradient of the barrier cost, Newton step; returns its decrement relative to μ.
+    /// Computes the gradient of the barrier cost and the Newton step; returns its decrement relative to μ.
     fn newton(&self, w: &mut Workspace, mu: f64) -> Result<f64> {
         w.hessian.copy_from(&self.gram);
         self.smooth_gradient(&w.x, &mut w.gradient);
@@ -222,7 +227,7 @@ impl ConicLeastSquares {
                 }
             }
         }
-        // Where rounding has made the matrix indefinite, the least multiple of its diagonal that helps.
+        // If rounding has made the matrix indefinite, add the smallest sufficient multiple of its diagonal.
         let mut shift = 0.0;
         while let Err(error) = w.system.factorize(&w.hessian, shift) {
             shift = if shift == 0.0 { 1e-15 } else { shift * 10.0 };
@@ -236,7 +241,7 @@ impl ConicLeastSquares {
         Ok((-w.gradient.dot(&w.newton)).max(0.0).sqrt() / mu.sqrt())
     }
 
-    /// The largest step (at most one) that keeps a distance to the boundary.
+    /// Returns the largest step (at most one) that keeps a distance to the boundary.
     fn longest_step(&self, w: &Workspace) -> f64 {
         let mut most = f64::INFINITY;
         let mut keep = |slack: f64, change: f64| {
@@ -258,11 +263,11 @@ impl ConicLeastSquares {
         (TO_BOUNDARY * most).min(1.0)
     }
 
-    /// The bound of the module's head. Newton's step carries rounding (and a shift where the matrix was indefinite), so the
-    /// function may have a slope left at `x + Δ`. Two ways out, each a bound: subtract what that slope could gain between
-    /// there and any point as far away as the variables are large, or move it into the dual values. The first is tight
-    /// where the slope is rounding, the second where the dual values are far from zero; a step that was quite wrong gives
-    /// a bound far below, or none.
+    /// Computes the lower bound described in the module documentation. The Newton step has rounding errors (and a shift if the
+    /// matrix was indefinite), so the function may have a nonzero gradient at `x + Δ`. There are two remedies, each with a valid
+    /// bound: subtract the largest possible gain of this gradient over a distance of the size of the variables, or move the
+    /// gradient into the dual values. The first is tight if the gradient is a rounding error, the second if the dual values are
+    /// far from zero. An inaccurate step yields a poor bound or none.
     fn lower_bound_of_step(&self, w: &Workspace, mu: f64) -> Option<f64> {
         let at = &w.x + &w.newton;
         let mut given = DVector::zeros(self.len());
@@ -298,7 +303,7 @@ impl ConicLeastSquares {
         as_stepped.into_iter().chain(as_given).reduce(f64::max)
     }
 
-    /// The bound of some dual values, less what the slope that they leave at `at` could gain.
+    /// Computes the bound of given dual values, minus the possible gain of the remaining gradient at `at`.
     #[allow(clippy::too_many_arguments)]
     fn bound_with(
         &self,
@@ -319,7 +324,7 @@ impl ConicLeastSquares {
             let matrix = cone.matrix(at);
             bound -= weight * tangent.dot(&matrix);
             if cone.prior_weight > 0.0 {
-                // −w log det P̄ = w log det P̄⁻¹, and the tangent's constant 4w.
+                // −w log det P̄ = w log det P̄⁻¹, and the constant 4w of the tangent.
                 bound += cone.prior_weight * (cone.prior.dot(&matrix) + pseudo::log_det(&factor) + 4.0);
             }
             slope.fixed_rows_mut::<10>(cone.offset).copy_from(&(own - pseudo::adjoint(&tangent) * weight));
@@ -335,7 +340,7 @@ impl ConicLeastSquares {
     }
 }
 
-/// The multiplier `μ (1 − Δ/s)/s` of something that must stay positive.
+/// Returns the multiplier `μ (1 − Δ/s)/s` of a positive quantity.
 fn multiplier(mu: f64, slack: f64, change: f64) -> Option<f64> {
     let z = mu * (1.0 - change / slack) / slack;
     (z >= 0.0).then_some(z)

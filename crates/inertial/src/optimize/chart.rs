@@ -1,23 +1,21 @@
-//! Newton method in charts whose every point is a possible body.
+//! Newton method in charts in which every point is a consistent body.
 //!
-//! The same problem as [`super::barrier`]'s, with each body in a [`Chart`]: its own ten coordinates, renewed at every
-//! iterate. Every iterate is a set of possible bodies and none costs more than the one before, so a solve may be stopped at
-//! any time.
+//! It solves the same problem as [`super::barrier`], with each body in a [`Chart`] of ten coordinates, which is renewed at every
+//! iterate. Every iterate is a set of consistent bodies and the cost never increases, so a solve may be stopped at any time.
 //!
-//! The problem is convex in the parameters but not in the coordinates, so three things are needed beside Newton's step
-//! `(H + λD) ξ = −g` with the exact Hessian and Levenberg–Marquardt's damping:
-//! - *Bounds.* Coordinates with a closed bound (`m ≥ 0`, `L ≥ 0`, friction `≥ 0`) that a step would carry beyond it are held
-//!   there and the others solved again, until none goes beyond. They reach their bounds exactly.
-//! - *Degenerate points.* Axes of equal moments are not unique: [`Chart::align`] chooses those in which the gradient is
-//!   diagonal.
-//! - *Stationary points that are not optimal* (a body without mass has no centre of mass to move). The parameters' gradient
-//!   shows them: a step in the parameters themselves leads away, and the body gets new coordinates.
+//! The problem is convex in the parameters but not in the coordinates. In addition to the Newton step `(H + λD) ξ = −g` with the
+//! exact Hessian and Levenberg–Marquardt damping, three things are needed:
+//! - *Bounds.* Coordinates with a closed bound (`m ≥ 0`, `L ≥ 0`, friction `≥ 0`) that a step would violate are fixed at the bound
+//!   and the others are solved again, until no bound is violated. Bounds are reached exactly.
+//! - *Degenerate points.* Axes of equal moments are not unique: [`Chart::align`] chooses axes for which the gradient is diagonal.
+//! - *Stationary points that are not optimal* (a body without mass has no centre of mass to move). The gradient with respect to
+//!   the parameters detects them: a step in the parameters leaves the point, and the body gets new coordinates.
 //!
-//! With a small weight of the prior, `−w log det P` is a wall that is not felt before it is hit: bodies with a prior begin
-//! with the larger weight `w + μ`, and μ falls to zero as the steps gain less. The best iterate so far counts.
+//! For a small weight of the prior, `−w log det P` is negligible until close to the boundary. Bodies with a prior therefore start
+//! with the larger weight `w + μ`, and μ decreases to zero as the steps gain less. The best iterate so far is kept.
 //!
-//! The solve ends when the convex problem's lower bound at the iterate ([`ConicLeastSquares::lower_bound`]) proves it good; where
-//! the coordinates lead no further before that, the path of [`super::barrier`] goes on from there.
+//! The solver stops when the lower bound of the convex problem at the iterate ([`ConicLeastSquares::lower_bound`]) certifies the
+//! requested gap. If the coordinates stall before that, the path of [`super::barrier`] continues from there.
 
 use nalgebra::{DMatrix, DVector, Matrix4};
 
@@ -27,57 +25,58 @@ use super::status::SolverStatus;
 use crate::linalg::{Definite, symmetric_eigen};
 use crate::{Error, Result};
 
-/// Coordinates of possible bodies about one of them.
+/// Local coordinates of consistent bodies.
 pub trait Chart: Clone {
-    /// Creates the chart of a pseudo-inertia; what rounding has made negative becomes zero.
+    /// Creates the chart of a pseudo-inertia; negative eigenvalues due to rounding become zero.
     fn new(p: &Matrix4<f64>) -> Result<Self>;
-    /// The pseudo-inertia.
+    /// Returns the pseudo-inertia.
     fn matrix(&self) -> Matrix4<f64>;
-    /// `log det P`.
+    /// Returns `log det P`.
     fn log_det(&self) -> f64;
-    /// First derivatives of `log det P`, and the diagonal of the second, which has no other entries.
+    /// Returns the first derivatives of `log det P` and the diagonal of the second derivatives, which has no other entries.
     fn log_det_slope(&self) -> (Ten, Ten);
-    /// Distance of each coordinate to its lower bound; infinite where it is free.
+    /// Returns the distance of each coordinate to its lower bound; infinite for free coordinates.
     fn room(&self) -> Ten;
-    /// Returns whether a coordinate does not move the body at all.
+    /// Returns whether a coordinate has no effect on the body.
     fn is_idle(&self, _coordinate: usize) -> bool {
         false
     }
-    /// The point at the coordinates `z` from here, bounds kept.
+    /// Returns the point at the coordinates `z` relative to this one, clipped to the bounds.
     fn retract(&self, z: &Ten) -> Self;
-    /// Derivatives of the ten parameters (rows) by the coordinates.
+    /// Returns the derivatives of the ten parameters (rows) with respect to the coordinates.
     fn jacobian(&self) -> TenByTen;
-    /// Second derivatives of `tr(S P)` by the coordinates.
+    /// Returns the second derivatives of `tr(S P)` with respect to the coordinates.
     fn bend(&self, s: &Matrix4<f64>) -> TenByTen;
-    /// Returns the chart of the same body that suits the gradient `S` best, where there are several.
+    /// Returns the chart of the same body that is best suited to the gradient `S`, if there are several.
     #[must_use]
     fn align(&self, _s: &Matrix4<f64>) -> Self {
         self.clone()
     }
 }
 
-/// Part of the way to a bound that a step may take where `−log det` keeps a coordinate away from it.
+/// Largest fraction of the distance to a bound that a step may take if `−log det` keeps a coordinate away from it.
 const TOWARDS: f64 = 0.9;
 
-/// Damping: at the start, at least, at most, and its factors after good and bad steps. At least so much that what no
-/// datum shows stays where it is.
+/// Damping: initial, smallest and largest value, and its factors after good and bad steps. The smallest value keeps unexcited
+/// directions fixed.
 const DAMPING: f64 = 1e-3;
 const LEAST_DAMPING: f64 = 1e-11;
 const MOST_DAMPING: f64 = 1e12;
 const RELAX: f64 = 0.1;
 const TIGHTEN: f64 = 8.0;
 
-/// The extra weight of priors: its factor, and the gain (over itself and the number of logarithms) below which it falls.
+/// Factor of the additional weight of priors, and the gain (relative to that weight and the number of logarithms) below which it
+/// decreases.
 const SHRINK: f64 = 0.1;
 const CENTRAL: f64 = 0.1;
 
-/// Steps after which the coordinates are given up: where they lead to the optimum at all they take some twenty to sixty.
+/// Number of steps after which the coordinates are abandoned. When they converge, twenty to sixty steps are usual.
 const PATIENCE: usize = 100;
 
-/// Part of the way back to the start from where the coordinates lead no further.
+/// Fraction of the way back to the start when the coordinates stall.
 const BACK: f64 = 0.1;
 
-/// Minimizes the problem's cost from a possible start; `watch` sees every iterate with its cost and may stop the solve by
+/// Minimizes the cost of the problem from a feasible start; `watch` receives every iterate with its cost and stops the solver by
 /// returning `false`.
 pub fn solve<C: Chart>(
     problem: &ConicLeastSquares,
@@ -146,9 +145,9 @@ pub fn solve<C: Chart>(
     }
 }
 
-/// The last steps. Where the coordinates lead no further, or only at a crawl, and nothing proves the cost least (hardly a prior: it
-/// bends by many orders more along the coordinates than it falls), the path in the variables leads on from between here and the
-/// start, as far as the steps left allow. What is watched stays the best so far.
+/// Performs the final steps. If the coordinates stall or converge slowly without a certificate (for a very weak prior, the
+/// curvature along the coordinates exceeds its decrease by many orders of magnitude), the path in the variables continues from a
+/// point between the iterate and the start, within the remaining number of steps. `watch` still receives the best point so far.
 fn finish(
     problem: &ConicLeastSquares,
     start: &DVector<f64>,
@@ -170,7 +169,7 @@ fn finish(
         }
         watch(&best, least)
     });
-    // From a start on the boundary there is no path; what was found stands, unproven.
+    // There is no path from a start on the boundary: return the result without a certificate.
     let Ok(path) = path else { return found };
     found.steps += path.steps;
     (found.x, found.cost) = if path.cost < least { (path.x, path.cost) } else { (best, least) };
@@ -178,13 +177,13 @@ fn finish(
     found
 }
 
-/// An iterate.
+/// State of an iterate.
 #[derive(Clone)]
 struct ChartState<C> {
     bodies: Vec<C>,
     x: DVector<f64>,
     cost: f64,
-    /// Weight added to those of priors, and the cost with it.
+    /// Additional weight of the priors, and the cost with it.
     extra: f64,
     merit: f64,
 }
@@ -200,7 +199,7 @@ impl<C: Chart> ChartState<C> {
         Ok(out)
     }
 
-    /// Parameters and cost of the bodies.
+    /// Computes parameters and cost of the bodies.
     fn assemble(&mut self, problem: &ConicLeastSquares) {
         let (mut prior, mut walls) = (0.0, 0.0);
         for (cone, body) in problem.cones.iter().zip(&self.bodies) {
@@ -229,14 +228,14 @@ impl<C: Chart> ChartState<C> {
         out
     }
 
-    /// One damped step that lowers the cost; returns by how much, or zero where none does.
+    /// Performs one damped step that reduces the cost; returns the decrease, or zero if there is none.
     fn descend(&mut self, problem: &ConicLeastSquares, model: &mut Model, damping: &mut f64) -> Result<f64> {
         while *damping <= MOST_DAMPING {
             if model.step(*damping)? {
                 let expected = model.expected_gain();
                 let next = self.retract(problem, &model.step);
                 let gain = self.merit - next.merit;
-                // What rounding hides counts as gained: the model knows better.
+                // A gain below the rounding error is accepted, because the model is more accurate.
                 if expected <= 4.0 * problem.rounding(self.cost) {
                     if gain >= 0.0 {
                         *self = next;
@@ -259,7 +258,7 @@ impl<C: Chart> ChartState<C> {
         Ok(0.0)
     }
 
-    /// A step in the parameters, body after body, where the coordinates see no way down; whether one was found.
+    /// Performs a step in the parameters, body after body, if the coordinates are stationary; returns whether the cost decreased.
     fn escape(&mut self, problem: &ConicLeastSquares) -> Result<bool> {
         let before = self.cost;
         let mut gradient = DVector::zeros(problem.len());
@@ -271,7 +270,7 @@ impl<C: Chart> ChartState<C> {
             let way = if cone.prior_weight > 0.0 {
                 newton_of_body(&matrix, &slope, &gram, cone.prior_weight)
             } else {
-                // The outer product that lowers the cost fastest, as far as the quadratic cost falls.
+                // Outer product of steepest descent, up to the minimum of the quadratic cost.
                 let eigen = symmetric_eigen(&pseudo::adjoint_inverse(&slope))?;
                 let vector = eigen.vectors.column(0);
                 let way = vector * vector.transpose();
@@ -295,7 +294,7 @@ impl<C: Chart> ChartState<C> {
     }
 }
 
-/// Newton's step of one body's parameters against its prior, kept inside.
+/// Returns the Newton step of the parameters of one body against its prior, kept inside the cone.
 fn newton_of_body(p: &Matrix4<f64>, slope: &Ten, gram: &TenByTen, weight: f64) -> Option<Matrix4<f64>> {
     let inverse = p.cholesky()?.inverse();
     let gradient = slope - pseudo::adjoint(&inverse) * weight;
@@ -306,13 +305,13 @@ fn newton_of_body(p: &Matrix4<f64>, slope: &Ten, gram: &TenByTen, weight: f64) -
     Some(way * (TOWARDS / norm.max(TOWARDS)))
 }
 
-/// The cost to second order in the coordinates at an iterate, and the step from it.
+/// Second-order model of the cost in the coordinates at an iterate, and its step.
 struct Model {
     gradient: DVector<f64>,
     hessian: DMatrix<f64>,
     /// Distance of each coordinate to its lower bound.
     room: DVector<f64>,
-    /// Coordinates that move nothing.
+    /// Coordinates without effect.
     idle: Vec<bool>,
     /// Scale of the damping.
     scale: DVector<f64>,
@@ -386,7 +385,7 @@ impl Model {
         }
         for i in 0..n {
             if self.scale[i] <= 0.0 {
-                // Without curvature of its own: as much as its coupling to others would need.
+                // No curvature in this coordinate: use as much as its coupling to others requires.
                 let row = (0..n).filter(|&j| self.scale[j] > 0.0);
                 let need = row.map(|j| self.hessian[(j, i)].powi(2) / self.scale[j]);
                 self.scale[i] = need.fold(f64::MIN_POSITIVE.sqrt(), f64::max);
@@ -394,7 +393,7 @@ impl Model {
         }
     }
 
-    /// The damped step within the bounds; `false` where the damped matrix is not positive definite.
+    /// Computes the damped step within the bounds; returns `false` if the damped matrix is not positive definite.
     fn step(&mut self, damping: f64) -> Result<bool> {
         let n = self.gradient.len();
         for i in 0..n {
@@ -405,7 +404,7 @@ impl Model {
             for i in 0..n {
                 self.damped[(i, i)] += damping * self.scale[i];
             }
-            // The held coordinates fall by all their room; the others answer to that.
+            // Fixed coordinates move to their bounds; the others are solved given that.
             let mut right = -&self.gradient;
             for i in (0..n).filter(|&i| self.held[i] && !self.idle[i]) {
                 right.axpy(self.room[i], &self.damped.column(i), 1.0);

@@ -1,13 +1,12 @@
-//! Least squares over the cones of possible bodies: problem, cost and optimality bounds.
+//! Least squares over the cones of consistent bodies: problem, cost and optimality bounds.
 //!
-//! Minimizes `½‖A x − b‖² + Σₖ wₖ (tr(Cₖ Pₖ(x)) − log det Pₖ(x))` subject to `Pₖ(x) ⪰ 0`, `xⱼ ≥ 0` and `aᵢ · x ≥ βᵢ`, where
-//! each `Pₖ` is the pseudo-inertia of ten consecutive variables ([`super::pseudo`]). [`super::barrier`] solves it in `x`,
-//! [`super::chart`] in coordinates that know no other points than possible ones.
+//! Minimizes `½‖A x − b‖² + Σₖ wₖ (tr(Cₖ Pₖ(x)) − log det Pₖ(x))` subject to `Pₖ(x) ⪰ 0`, `xⱼ ≥ 0` and `aᵢ · x ≥ βᵢ`, where each
+//! `Pₖ` is the pseudo-inertia of ten consecutive variables ([`super::pseudo`]). [`super::barrier`] solves it in `x`,
+//! [`super::chart`] in coordinates in which all points are feasible.
 //!
 //! **Certificate.** For any `P̄ ≻ 0`, `S ⪰ 0` and `z ≥ 0` the function
-//! `½‖A x − b‖² + Σ w (tr(C P) − log det P̄ + 4 − tr(P̄⁻¹ P)) − tr(S P) − z · x` lies below the cost wherever `x` is
-//! feasible, because `−log det` lies above its tangents. It is quadratic: its least value, wherever that is taken, is a
-//! lower bound of the optimum.
+//! `½‖A x − b‖² + Σ w (tr(C P) − log det P̄ + 4 − tr(P̄⁻¹ P)) − tr(S P) − z · x` is below the cost for all feasible `x`, because
+//! `−log det` is above its tangents. It is quadratic: its minimum over all `x` is a lower bound of the optimum.
 
 use std::time::{Duration, Instant};
 
@@ -19,82 +18,82 @@ use super::status::SolverStatus;
 use crate::linalg::product;
 use crate::{Error, Result};
 
-/// A pseudo-inertia of ten consecutive variables.
+/// Cone constraint: pseudo-inertia of ten consecutive variables.
 #[derive(Debug, Clone)]
 pub struct Cone {
-    /// The first of its ten variables.
+    /// Index of the first of the ten variables.
     pub offset: usize,
-    /// Weight `w` of the prior `w (tr(C P) − log det P)`; zero for none.
+    /// Weight `w` of the prior `w (tr(C P) − log det P)`; zero without a prior.
     pub prior_weight: f64,
-    /// The prior's matrix `C` (the inverse of the matrix that the prior alone would give).
+    /// Matrix `C` of the prior (the inverse of the optimal matrix of the prior alone).
     pub prior: Matrix4<f64>,
 }
 
 impl Cone {
-    /// Without prior.
+    /// Creates a cone without a prior.
     pub fn new(offset: usize) -> Self {
         Self { offset, prior_weight: 0.0, prior: Matrix4::zeros() }
     }
 
-    /// Part of the variables.
+    /// Returns the ten variables of the cone.
     pub(super) fn part<'x>(&self, x: &'x DVector<f64>) -> &'x [f64] {
         &x.as_slice()[self.offset..self.offset + 10]
     }
 
-    /// The matrix at the variables `x`.
+    /// Returns the matrix at the variables `x`.
     pub fn matrix(&self, x: &DVector<f64>) -> Matrix4<f64> {
         pseudo::matrix(self.part(x))
     }
 }
 
-/// `Σ coefficient · variable ≥ least`.
+/// Linear inequality `Σ coefficient · variable ≥ least`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inequality {
     /// Variables and their coefficients.
     pub coefficients: Vec<(usize, f64)>,
-    /// The right side.
+    /// Right-hand side.
     pub least: f64,
 }
 
 impl Inequality {
-    /// The linear form at `x`, without the right side.
+    /// Returns the linear form at `x`, without the right-hand side.
     pub(super) fn form(&self, x: &DVector<f64>) -> f64 {
         self.coefficients.iter().map(|&(j, a)| a * x[j]).sum()
     }
 
-    /// Returns the slack of `x`; negative outside.
+    /// Returns the slack at `x`; negative if the constraint is violated.
     pub fn slack(&self, x: &DVector<f64>) -> f64 {
         self.form(x) - self.least
     }
 }
 
-/// The problem, with the data reduced to `AᵀA`, `Aᵀb` and `½bᵀb`, and in their factors where those are given.
+/// Problem with the data reduced to `AᵀA`, `Aᵀb` and `½bᵀb`, and in factored form if available.
 #[derive(Debug, Clone)]
 pub struct ConicLeastSquares {
-    /// `AᵀA`.
+    /// Gram matrix `AᵀA`.
     pub gram: DMatrix<f64>,
-    /// `Aᵀb`.
+    /// Right-hand side `Aᵀb`.
     pub rhs: DVector<f64>,
-    /// `½bᵀb`.
+    /// Constant `½bᵀb`.
     pub constant: f64,
-    /// Data in factors ([`Self::of_rows`]): cost and gradient are then computed from these.
+    /// Data in factored form ([`Self::of_rows`]), from which cost and gradient are then computed.
     pub rows: Option<FactoredRows>,
-    /// The cones; their variables must not overlap.
+    /// Cones; their variables must not overlap.
     pub cones: Vec<Cone>,
-    /// Variables that must not be negative; none of them in a cone.
+    /// Nonnegative variables; none of them in a cone.
     pub nonnegative: Vec<usize>,
-    /// Further linear constraints (only [`super::barrier`] takes them).
+    /// Further linear constraints (supported by [`super::barrier`] only).
     pub inequalities: Vec<Inequality>,
 }
 
 /// Stopping criteria.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Gap between cost and lower bound, relative to the cost (plus what rounding leaves uncertain of it).
+    /// Gap between cost and lower bound, relative to the cost (plus the rounding error of the cost).
     pub relative_gap: f64,
-    /// Most steps.
+    /// Largest number of steps.
     pub max_steps: usize,
-    /// Time after which the solver returns its best point so far; no clock is read without one.
+    /// Time limit, after which the solver returns its best point so far; without a limit, the clock is not read.
     pub time_limit: Option<Duration>,
 }
 
@@ -105,37 +104,37 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Starts the clock; the function returns whether there is time left.
+    /// Starts the clock; the returned function checks whether time is left.
     pub fn start(&self) -> impl Fn() -> bool + use<> {
         let clock = self.time_limit.map(|limit| (Instant::now(), limit));
         move || clock.is_none_or(|(start, limit)| start.elapsed() < limit)
     }
 }
 
-/// A solution and what proves it.
+/// Solution with its optimality certificate.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Solution {
-    /// The variables, feasible.
+    /// Variables, feasible.
     pub x: DVector<f64>,
     /// Cost at `x`.
     pub cost: f64,
-    /// Proven lower bound of the cost of any feasible point; −∞ where there is no proof.
+    /// Proven lower bound of the cost of any feasible point; −∞ without a certificate.
     pub lower_bound: f64,
-    /// Steps taken.
+    /// Number of steps.
     pub steps: usize,
-    /// Reason why the solver ended; [`SolverStatus::Converged`] where the gap asked for was reached.
+    /// Reason why the solver stopped; [`SolverStatus::Converged`] if the requested gap was reached.
     pub status: SolverStatus,
 }
 
 impl Solution {
-    /// The duality gap.
+    /// Returns the duality gap.
     pub fn gap(&self) -> f64 {
         self.cost - self.lower_bound
     }
 
-    /// Takes a bound that may be better, and updates the status. A cost below its bound by more than that:
-    /// rounding has spoilt the bound, and nothing is proven.
+    /// Adopts a bound if it is better, and updates the status. If the cost is below its bound by more than the goal, rounding has
+    /// invalidated the bound, and there is no certificate.
     pub(super) fn certify(&mut self, bound: Option<f64>, goal: f64) {
         let best = bound.map_or(self.lower_bound, |b| b.max(self.lower_bound));
         self.lower_bound = if self.cost >= best - goal { best.min(self.cost) } else { f64::NEG_INFINITY };
@@ -148,7 +147,7 @@ impl Solution {
 }
 
 impl ConicLeastSquares {
-    /// The problem of one body, `½‖A π − b‖²` over `P(π) ⪰ 0`, from `AᵀA`, `Aᵀb` and `½bᵀb`.
+    /// Creates the problem of one body, `½‖A π − b‖²` over `P(π) ⪰ 0`, from `AᵀA`, `Aᵀb` and `½bᵀb`.
     ///
     /// ```
     /// use inertial::optimize::{Options, chart, manifold::Principal, ConicLeastSquares};
@@ -169,8 +168,8 @@ impl ConicLeastSquares {
         Self { gram, rhs, constant, rows: None, cones: vec![Cone::new(0)], nonnegative, inequalities }
     }
 
-    /// `½‖R K x − b‖²` without constraints yet, kept in its factors: what `K` does not show is then left to priors alone,
-    /// whatever the data weigh, and bodies with a prior are found to rounding.
+    /// Creates the problem `½‖R K x − b‖²` without constraints, in factored form. Directions in the null space of `K` are then
+    /// determined by the priors alone, for any weight of the data, and bodies with a prior are accurate to rounding.
     pub fn of_rows(factor: DMatrix<f64>, map: DMatrix<f64>, right: DVector<f64>) -> Self {
         let a = product(&factor, &map);
         Self {
@@ -184,12 +183,12 @@ impl ConicLeastSquares {
         }
     }
 
-    /// Number of variables.
+    /// Returns the number of variables.
     pub fn len(&self) -> usize {
         self.rhs.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no variables.
     pub fn is_empty(&self) -> bool {
         self.rhs.is_empty()
     }
@@ -200,7 +199,7 @@ impl ConicLeastSquares {
         self.pull_part(j, root, DVector::from_element(1, value));
     }
 
-    /// Adds `½ w ‖L⁻¹ (P − P₀) L⁻ᵀ‖²` for the body at `offset`, `P₀ = L Lᵀ`: the entropic prior's second-order part at `P₀`.
+    /// Adds `½ w ‖L⁻¹ (P − P₀) L⁻ᵀ‖²` for the body at `offset`, `P₀ = L Lᵀ`: the second-order term of the entropic prior at `P₀`.
     pub fn pull_body(&mut self, offset: usize, body: &Cholesky<f64, Const<4>>, weight: f64) {
         let l = body.l();
         let value = pseudo::parameters(&(l * l.transpose()));
@@ -209,7 +208,7 @@ impl ConicLeastSquares {
         self.pull_part(offset, DMatrix::from_column_slice(10, 10, root.as_slice()), value);
     }
 
-    /// Adds `½‖root (x − value)‖²` of the variables from `offset` on.
+    /// Adds `½‖root (x − value)‖²` for the variables starting at `offset`.
     fn pull_part(&mut self, offset: usize, root: DMatrix<f64>, value: DVector<f64>) {
         let (size, metric) = (value.len(), root.tr_mul(&root));
         let slope = &metric * &value;
@@ -231,8 +230,8 @@ impl ConicLeastSquares {
         Err(Error::Dimension { what: "start of the optimization", expected, found })
     }
 
-    /// Returns the rounding error of a cost. Squared data lose digits of `½bᵀb`; in factors, each residual loses digits of
-    /// its force, and the cost as many of their products.
+    /// Returns the rounding error of a cost. Squared data lose digits relative to `½bᵀb`. In factored form, each residual loses
+    /// digits relative to its force, and the cost those of their products.
     pub(super) fn rounding(&self, cost: f64) -> f64 {
         let size = if self.rows.is_some() {
             let priors: f64 = self.cones.iter().map(|c| c.prior_weight).sum();
@@ -243,7 +242,7 @@ impl ConicLeastSquares {
         f64::EPSILON * size
     }
 
-    /// The gap that is asked for at a cost.
+    /// Returns the requested gap at a cost.
     pub(super) fn goal(&self, cost: f64, options: &Options) -> f64 {
         options.relative_gap * cost.abs() + 8.0 * self.rounding(cost)
     }
@@ -259,7 +258,7 @@ impl ConicLeastSquares {
         sum
     }
 
-    /// The cost; infinite where a body with a prior is not strictly possible. Feasibility is not asked otherwise.
+    /// Returns the cost; infinite if a body with a prior is not strictly feasible. Other constraints are not checked.
     pub fn cost(&self, x: &DVector<f64>) -> f64 {
         let mut cost = self.quadratic(x);
         for cone in self.cones.iter().filter(|c| c.prior_weight > 0.0) {
@@ -270,7 +269,7 @@ impl ConicLeastSquares {
         cost
     }
 
-    /// Gradient of the cost without `−log det`, which only some coordinates like to have here.
+    /// Computes the gradient of the cost without `−log det`, which is added by some charts only.
     pub(super) fn smooth_gradient(&self, x: &DVector<f64>, out: &mut DVector<f64>) {
         if let Some(rows) = &self.rows {
             rows.gradient(x, out);

@@ -1,17 +1,17 @@
-//! Minimization without constraints, from gradients: limited-memory BFGS (Nocedal 1980).
+//! Unconstrained gradient-based minimization: limited-memory BFGS (Nocedal 1980).
 
 use std::collections::VecDeque;
 
 use crate::{Error, Result};
 
-/// Choices of [`minimize`].
+/// Options of [`minimize`].
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Steps at most.
+    /// Largest number of steps.
     pub steps: usize,
-    /// Pairs of steps and gradient changes that are remembered.
+    /// Number of stored pairs of steps and gradient changes.
     pub memory: usize,
-    /// Stops where ten steps together gain less than this, relative to the value.
+    /// Decrease over ten steps, relative to the value, below which the search stops.
     pub gain: f64,
 }
 
@@ -25,27 +25,27 @@ impl Default for Options {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Minimum {
-    /// Where.
+    /// Minimizer.
     pub x: Vec<f64>,
-    /// The value there.
+    /// Value at the minimizer.
     pub value: f64,
-    /// Steps taken.
+    /// Number of steps.
     pub steps: usize,
-    /// Whether it stopped by itself, not by a limit or because it was told to.
+    /// Whether the search converged, that is, was not stopped by a limit or by the caller.
     pub settled: bool,
 }
 
-/// Steps over which the gain is judged.
+/// Number of steps over which the decrease is measured.
 const WINDOW: usize = 10;
 
-/// Part of the decrease that the slope promises which a step must bring (Armijo).
+/// Fraction of the decrease predicted by the gradient that a step must achieve (Armijo).
 const DECREASE: f64 = 1e-4;
 
-/// Halvings of a step before the direction is given up.
+/// Largest number of step halvings.
 const HALVINGS: usize = 30;
 
-/// Minimizes `f(x, gradient) → value` from `x`. A value that is not finite is a place outside the domain (a barrier): the
-/// step is shortened. `watch(steps, value)` is called after every step and ends the search with `false`; the best so far is
+/// Minimizes `f(x, gradient) → value` from `x`. A value that is not finite is outside of the domain (a barrier) and the step is
+/// shortened. `watch(steps, value)` is called after every step and stops the search by returning `false`; the best point so far is
 /// kept.
 ///
 /// ```
@@ -79,7 +79,7 @@ pub fn minimize(
         two_loops(&memory, &gradient, &mut direction);
         let mut slope = dot(&gradient, &direction);
         if slope >= 0.0 {
-            // Curvature that is no longer true: start again from the steepest descent.
+            // The stored curvature is outdated: restart with steepest descent.
             memory.clear();
             two_loops(&memory, &gradient, &mut direction);
             slope = dot(&gradient, &direction);
@@ -131,7 +131,7 @@ pub fn minimize(
     Ok(Minimum { x, value, steps, settled })
 }
 
-/// `−H g` with the remembered curvature; without any, a step of unit length along the steepest descent.
+/// Computes `−H g` with the stored curvature; without any, a step of unit length along the steepest descent.
 fn two_loops(memory: &VecDeque<(Vec<f64>, Vec<f64>, f64)>, gradient: &[f64], direction: &mut [f64]) {
     direction.iter_mut().zip(gradient).for_each(|(d, g)| *d = -g);
     let Some((step, change, _)) = memory.back() else {

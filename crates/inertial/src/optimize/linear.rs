@@ -3,9 +3,10 @@
 //! Minimizes `c · x` subject to `Mₖ(x) ⪰ 0` (4×4, affine), `‖F x − f‖ ≤ g · x + h` and `aᵢ · x ≥ βᵢ`.
 //!
 //! **Certificate.** The barrier `φ = −Σ log det M − Σ log((g·x + h)² − ‖F x − f‖²) − Σ log(a·x − β)` is self-concordant with
-//! parameter `ν` (the sizes of the matrices, two for each norm, one for each line). Where the Newton decrement of `t c · x + φ` is
-//! `λ < 1`, no feasible point has a cost below `c · x − (ν + λ (λ + √ν)/(1 − λ))/t` (Nesterov, *Lectures on Convex Optimization*,
-//! theorem 5.3.10). The bound needs no solver to be believed: any feasible `x` with its `λ` proves it.
+//! parameter `ν` (the sizes of the matrices, two for each norm, one for each inequality). If the Newton decrement of `t c · x + φ`
+//! is `λ < 1`, no feasible point has a cost below `c · x − (ν + λ (λ + √ν)/(1 − λ))/t` (Nesterov, *Lectures on Convex
+//! Optimization*, theorem 5.3.10). The bound does not depend on the correctness of the solver: any feasible `x` with its `λ`
+//! proves it.
 
 use nalgebra::{DMatrix, DVector, Matrix4};
 
@@ -14,32 +15,32 @@ use super::status::SolverStatus;
 use crate::linalg::Cholesky;
 use crate::{Error, Result};
 
-/// Gap that is asked for, relative to the width of the feasible set along the cost.
+/// Requested gap, relative to the width of the feasible set along the cost.
 const RELATIVE_GAP: f64 = 1e-9;
 
-/// Factor of the cost's weight from one centre to the next.
+/// Factor of the weight of the cost from one central point to the next.
 const GROWTH: f64 = 8.0;
 
-/// Newton decrement up to which a point counts as a centre.
+/// Newton decrement up to which a point counts as central.
 const CENTRED: f64 = 1e-3;
 
-/// Most Newton steps of one solve.
+/// Largest number of Newton steps.
 const MOST_STEPS: usize = 600;
 
 /// Relaxation of all constraints, relative to their sizes, below which a point counts as strictly feasible.
 const STRICTLY: f64 = -1e-9;
 
-/// An affine symmetric matrix that must be positive semidefinite.
+/// Constraint that an affine symmetric matrix is positive semidefinite.
 #[derive(Debug, Clone)]
 pub struct Semidefinite {
-    /// The matrix at zero.
+    /// Matrix at zero.
     pub constant: Matrix4<f64>,
     /// Variables with their matrices.
     pub terms: Vec<(usize, Matrix4<f64>)>,
 }
 
 impl Semidefinite {
-    /// The pseudo-inertia of ten consecutive variables.
+    /// Creates the pseudo-inertia of ten consecutive variables.
     pub fn body(offset: usize) -> Self {
         let unit = |k: usize| {
             super::pseudo::matrix(&std::array::from_fn::<f64, 10, _>(|i| f64::from(u8::from(i == k))))
@@ -52,73 +53,73 @@ impl Semidefinite {
     }
 }
 
-/// `‖rows x − target‖ ≤ slope · x + radius`.
+/// Norm constraint `‖rows x − target‖ ≤ slope · x + radius`.
 #[derive(Debug, Clone)]
 pub struct NormBound {
     /// Matrix of the norm.
     pub rows: DMatrix<f64>,
-    /// What is subtracted.
+    /// Vector that is subtracted.
     pub target: DVector<f64>,
-    /// Coefficients of the right side.
+    /// Coefficients of the right-hand side.
     pub slope: DVector<f64>,
-    /// Constant of the right side.
+    /// Constant of the right-hand side.
     pub radius: f64,
 }
 
-/// The problem.
+/// Problem with a linear cost and conic constraints.
 #[derive(Debug, Clone)]
 pub struct LinearConic {
     /// Coefficients of the cost.
     pub cost: DVector<f64>,
     /// Matrices that must be positive semidefinite.
     pub semidefinite: Vec<Semidefinite>,
-    /// Norms that are bounded.
+    /// Norm constraints.
     pub norms: Vec<NormBound>,
     /// Linear constraints.
     pub inequalities: Vec<Inequality>,
 }
 
-/// A minimum and what proves it.
+/// Minimum with its optimality certificate.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Minimum {
-    /// The variables, strictly feasible.
+    /// Variables, strictly feasible.
     pub x: DVector<f64>,
     /// Cost at `x`.
     pub value: f64,
-    /// No feasible point has a cost below this.
+    /// Proven lower bound of the cost over all feasible points.
     pub lower_bound: f64,
-    /// Newton steps.
+    /// Number of Newton steps.
     pub steps: usize,
-    /// Reason why the solver ended.
+    /// Reason why the solver stopped.
     pub status: SolverStatus,
 }
 
-/// The barrier's gradient and Hessian.
+/// Gradient and Hessian of the barrier.
 struct Slope {
     gradient: DVector<f64>,
     hessian: DMatrix<f64>,
 }
 
 impl LinearConic {
-    /// Number of variables.
+    /// Returns the number of variables.
     fn len(&self) -> usize {
         self.cost.len()
     }
 
-    /// Parameter of the barrier.
+    /// Returns the parameter of the barrier.
     fn parameter(&self) -> f64 {
         (4 * self.semidefinite.len() + 2 * self.norms.len() + self.inequalities.len()) as f64
     }
 
-    /// Whether a point is strictly feasible.
+    /// Returns whether a point is strictly feasible.
     fn is_inside(&self, x: &DVector<f64>) -> bool {
         self.semidefinite.iter().all(|m| m.at(x).cholesky().is_some())
             && self.inequalities.iter().all(|i| i.slack(x) > 0.0)
             && self.norms.iter().all(|n| n.slope.dot(x) + n.radius > (&n.rows * x - &n.target).norm())
     }
 
-    /// The barrier's derivatives; `None` outside.
+    /// Computes the derivatives of the barrier; `None` outside of the feasible set.
     fn slope(&self, x: &DVector<f64>) -> Option<Slope> {
         let n = self.len();
         let mut out = Slope { gradient: DVector::zeros(n), hessian: DMatrix::zeros(n, n) };
@@ -160,12 +161,12 @@ impl LinearConic {
         Some(out)
     }
 
-    /// Minimizes from a strictly feasible point.
+    /// Minimizes the cost from a strictly feasible point.
     pub fn minimize(&self, start: &DVector<f64>) -> Result<Minimum> {
         self.minimize_until(start, |_| false)
     }
 
-    /// Minimizes until done, or until `enough` holds at a centre.
+    /// Minimizes the cost until convergence, or until `enough` holds at a central point.
     fn minimize_until(&self, start: &DVector<f64>, enough: impl Fn(&Minimum) -> bool) -> Result<Minimum> {
         let outside = || Error::Numeric("the start of the minimization is not strictly feasible".into());
         let first = self.slope(start).ok_or_else(outside)?;
@@ -227,7 +228,8 @@ impl LinearConic {
         Ok(best)
     }
 
-    /// Newton step of `weight · c·x + φ`, and its decrement; none where rounding leaves no definite Hessian.
+    /// Computes the Newton step of `weight · c·x + φ` and its decrement; `None` if the Hessian is not positive definite due to
+    /// rounding.
     fn step(&self, x: &DVector<f64>, weight: f64) -> Option<(DVector<f64>, f64)> {
         let Slope { gradient, hessian } = self.slope(x)?;
         let gradient = gradient + &self.cost * weight;
@@ -236,9 +238,9 @@ impl LinearConic {
         (decrement >= 0.0).then(|| (step, decrement.sqrt()))
     }
 
-    /// Finds a strictly feasible point near `start`; none where no point is, which is then proven.
+    /// Finds a strictly feasible point near `start`; `None` if it is proven that there is none.
     ///
-    /// All constraints are relaxed by one variable, in units of their own size, which is minimized.
+    /// All constraints are relaxed by one variable, in units of their size, which is minimized.
     pub fn feasible(&self, start: &DVector<f64>) -> Result<Option<DVector<f64>>> {
         if self.is_inside(start) {
             return Ok(Some(start.clone()));

@@ -1,4 +1,4 @@
-//! Log-Cholesky chart of a body: any ten numbers are a body, none is on the boundary.
+//! Log-Cholesky chart of a body: any ten numbers are a body in the interior of the cone.
 
 use nalgebra::Matrix4;
 
@@ -9,16 +9,16 @@ use crate::{Error, Result};
 /// Entries of the factor after `α`: `d₁ d₂ d₃` on the diagonal, `s₁₂ s₂₃ s₁₃` and `t₁ t₂ t₃` above it.
 const ENTRIES: [(usize, usize); 9] = [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3)];
 
-/// `P = U Uᵀ` with `U = e^α T`, `T` upper triangular with diagonal `(e^{d₁}, e^{d₂}, e^{d₃}, 1)` (Rucker and Wensing 2022).
-/// Coordinates are `(α, d₁, d₂, d₃, s₁₂, s₂₃, s₁₃, t₁, t₂, t₃)` themselves.
+/// Factorization `P = U Uᵀ` with `U = e^α T`, `T` upper triangular with diagonal `(e^{d₁}, e^{d₂}, e^{d₃}, 1)` (Rucker and Wensing
+/// 2022). The coordinates are `(α, d₁, d₂, d₃, s₁₂, s₂₃, s₁₃, t₁, t₂, t₃)`.
 ///
-/// Bodies on the boundary (rods, plates, points) lie at infinity, so a problem whose optimum is one of those is approached
-/// without end: use it with an entropic prior, which keeps the optimum inside.
+/// Bodies on the boundary (rods, plates, points) are at infinity, so the iteration does not converge if the optimum is one of
+/// them. Use this chart with an entropic prior, which keeps the optimum in the interior.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogCholesky(pub Ten);
 
 impl LogCholesky {
-    /// `T`.
+    /// Returns the matrix `T`.
     fn factor(&self) -> Matrix4<f64> {
         let mut t = Matrix4::identity();
         for (k, (i, j)) in ENTRIES.into_iter().enumerate() {
@@ -27,7 +27,7 @@ impl LogCholesky {
         t
     }
 
-    /// Entry and derivative of `T` for each coordinate after `α`.
+    /// Returns the position and the derivative of the entry of `T` for each coordinate after `α`.
     fn derivatives(t: &Matrix4<f64>) -> [(usize, usize, f64); 9] {
         ENTRIES.map(|(i, j)| (i, j, if i == j { t[(i, j)] } else { 1.0 }))
     }
@@ -35,7 +35,7 @@ impl LogCholesky {
 
 impl Chart for LogCholesky {
     fn new(p: &Matrix4<f64>) -> Result<Self> {
-        // An upper factor is the lower one with rows and columns in reverse order.
+        // The upper factor is the lower factor with rows and columns in reverse order.
         let reversed = Matrix4::from_fn(|i, j| p[(3 - i, 3 - j)]);
         let lower = reversed
             .cholesky()
@@ -85,7 +85,7 @@ impl Chart for LogCholesky {
         let mut out = TenByTen::zeros();
         out.set_column(0, &pseudo::parameters(&(t * t.transpose() * (2.0 * scale))));
         for (k, (i, j, slope)) in Self::derivatives(&t).into_iter().enumerate() {
-            // T' Tᵀ has one row.
+            // T' Tᵀ has only one nonzero row.
             let mut product = Matrix4::zeros();
             product.set_row(i, &(t.column(j).transpose() * (scale * slope)));
             out.set_column(1 + k, &pseudo::parameters(&(product + product.transpose())));

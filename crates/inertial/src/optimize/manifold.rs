@@ -1,5 +1,5 @@
-//! Bodies as mass, centre of mass, principal axes and central second moments: paper 001's manifold
-//! `R≥0 × R³ × SO(3) × R³≥0`.
+//! Chart of bodies by mass, centre of mass, principal axes and central second moments: the manifold `R≥0 × R³ × SO(3) × R³≥0` of
+//! paper 001.
 
 use nalgebra::{Matrix3, Matrix4, Rotation3, Vector3};
 
@@ -13,11 +13,11 @@ const COM: usize = 1;
 const TURN: usize = 4;
 const MOMENT: usize = 7;
 
-/// A point `θ = (m, c, Q, L)` of the manifold (paper 001, eq. 20). With `m ≥ 0` and `L ≥ 0` every point is a body that can
-/// exist, and every body is one: `P = [[Q diag(L) Qᵀ + m c cᵀ, m c], [m cᵀ, m]]`.
+/// Point `θ = (m, c, Q, L)` of the manifold (paper 001, eq. 20). With `m ≥ 0` and `L ≥ 0` every point is a consistent body, and
+/// every consistent body is a point: `P = [[Q diag(L) Qᵀ + m c cᵀ, m c], [m cᵀ, m]]`.
 ///
-/// Coordinates about a point are changes of `m`, `c` and `L`, and a rotation vector `ω` with `Q exp([ω])`: the retraction
-/// clips `m` and `L` at zero and stays on `SO(3)`.
+/// The local coordinates are changes of `m`, `c` and `L`, and a rotation vector `ω` with `Q exp([ω])`. The retraction clips `m`
+/// and `L` at zero and stays on `SO(3)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Principal {
     /// Mass.
@@ -31,14 +31,14 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Half sides of the uniform cuboid along the axes, centred at the centre of mass, that has this inertia (paper 001,
-    /// eq. 25); `None` without mass.
+    /// Returns the half sides of the uniform cuboid along the axes, with its centre at the centre of mass, that has this inertia
+    /// (paper 001, eq. 25); `None` without mass.
     pub fn cuboid(&self) -> Option<Vector3<f64>> {
         (self.mass > 0.0).then(|| self.moments.map(|l| (3.0 * l / self.mass).sqrt()))
     }
 }
 
-/// Upper left block, last column and corner of a symmetric matrix.
+/// Returns the upper left block, the last column and the corner of a symmetric matrix.
 fn blocks(s: &Matrix4<f64>) -> (Matrix3<f64>, Vector3<f64>, f64) {
     (s.fixed_view::<3, 3>(0, 0).into_owned(), s.fixed_view::<3, 1>(0, 3).into_owned(), s[(3, 3)])
 }
@@ -53,7 +53,7 @@ impl Chart for Principal {
         if axes.determinant() < 0.0 {
             axes.column_mut(0).neg_mut();
         }
-        // What the subtraction may have left of zero.
+        // Rounding error of the subtraction.
         let lost = 4.0 * f64::EPSILON * spread.norm();
         let moments = eigen.values.map(|l| if l > lost { l } else { 0.0 });
         Ok(Self { mass, com, axes: Rotation3::from_matrix_unchecked(axes), moments })
@@ -65,7 +65,7 @@ impl Chart for Principal {
             + self.com * self.com.transpose() * self.mass;
         let first = self.com * self.mass;
         let mut p = Matrix4::zeros();
-        // Exactly symmetric, whatever the products rounded to.
+        // Make it exactly symmetric.
         p.fixed_view_mut::<3, 3>(0, 0).copy_from(&((spread + spread.transpose()) * 0.5));
         p.fixed_view_mut::<3, 1>(0, 3).copy_from(&first);
         p.fixed_view_mut::<1, 3>(3, 0).copy_from(&first.transpose());
@@ -121,7 +121,7 @@ impl Chart for Principal {
             let unit = Vector3::from_fn(|i, _| f64::from(u8::from(i == k))).push(0.0);
             let product = unit * homogeneous.transpose() * self.mass;
             out.set_column(COM + k, &pseudo::parameters(&(product + product.transpose())));
-            // Axes i and j turn about k: d(Q L Qᵀ) = (Lᵢ − Lⱼ)(qᵢ qⱼᵀ + qⱼ qᵢᵀ).
+            // Axes i and j rotate about k: d(Q L Qᵀ) = (Lᵢ − Lⱼ)(qᵢ qⱼᵀ + qⱼ qᵢᵀ).
             let (i, j) = ((k + 1) % 3, (k + 2) % 3);
             let axis = |i: usize| self.axes.matrix().column(i).into_owned().push(0.0);
             let product = axis(i) * axis(j).transpose() * (self.moments[i] - self.moments[j]);
@@ -150,7 +150,7 @@ impl Chart for Principal {
             }
             let w = generator(k);
             for n in 0..3 {
-                // d²/dω² of exp(W) L exp(−W), polarized.
+                // d²/dω² of exp(W) L exp(−W), as a symmetric bilinear form.
                 let e = generator(n);
                 let both = (w * e + e * w) * 0.5;
                 let second = both * l + l * both - w * l * e - e * l * w;
@@ -161,7 +161,7 @@ impl Chart for Principal {
     }
 
     fn align(&self, s: &Matrix4<f64>) -> Self {
-        // Axes of equal moments may be any of their plane: choose those along which the gradient is diagonal.
+        // Axes of equal moments are arbitrary in their plane: choose those for which the gradient is diagonal.
         let equal = |i: usize, j: usize| self.moments[i] == self.moments[j];
         let group: Vec<usize> = match (equal(0, 1), equal(1, 2), equal(0, 2)) {
             (true, true, _) => vec![0, 1, 2],
@@ -172,7 +172,7 @@ impl Chart for Principal {
         };
         let q = self.axes.matrix();
         let inner = q.transpose() * blocks(s).0 * q;
-        // Apart from the group everything is diagonal with values in its own order, so that eigenvectors stay apart.
+        // Outside of the group the matrix is diagonal with distinct values, so that eigenvectors do not mix.
         let member = |i: usize| group.contains(&i);
         let beyond = 2.0 * inner.norm() + 1.0;
         let part = Matrix3::from_fn(|i, j| match (member(i) && member(j), i == j) {
@@ -185,7 +185,7 @@ impl Chart for Principal {
         if turned.determinant() < 0.0 {
             turned.column_mut(0).neg_mut();
         }
-        // Ascending: the group first, what stood apart last.
+        // Ascending order: first the group, then the remaining axis.
         let apart = (0..3).find(|&i| !member(i));
         let shared = self.moments[group[0]];
         let moments = Vector3::new(shared, shared, apart.map_or(shared, |i| self.moments[i]));

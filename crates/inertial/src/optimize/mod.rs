@@ -1,4 +1,4 @@
-//! Optimizers: conic least squares over possible bodies, SQP, L-BFGS.
+//! Optimizers: conic least squares over consistent bodies, SQP, L-BFGS.
 
 pub mod barrier;
 pub mod chart;

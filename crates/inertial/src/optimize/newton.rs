@@ -1,10 +1,10 @@
-//! The problem to second order at a point: Newton's step within the bounds of single variables, the lower bound that it gives,
-//! and the last steps of every solver.
+//! Second-order model of the problem at a point: Newton step with bounds on single variables, the resulting lower bound, and the
+//! final steps of every solver.
 //!
-//! **Last steps.** A gap of some digits of the cost leaves what the data hardly show to chance: the cost is flat there. Where every
-//! body has a prior the optimum lies strictly inside the cones and is one point; Newton's method with the gradient in factors
-//! ([`super::rows`]) goes on to it until rounding stops it. Then every solver, from any start, and data in any order give the same
-//! bodies.
+//! **Final steps.** A gap of some digits of the cost does not determine directions that are hardly excited, because the cost is
+//! flat there. If every body has a prior, the optimum is strictly inside the cones and unique. Newton's method with the gradient
+//! in factored form ([`super::rows`]) then converges to it up to rounding. All solvers, from any start and for data in any order,
+//! yield the same bodies.
 
 use nalgebra::{Const, DMatrix, DVector, Matrix4};
 
@@ -12,17 +12,17 @@ use super::conic::{Cone, ConicLeastSquares, Options, Solution};
 use super::pseudo::{self, Ten};
 use crate::linalg::{Definite, Triangle, symmetric_eigen};
 
-/// Eigenvalues of a pseudo-inertia below this part of its trace are zero, for the certificate.
+/// Eigenvalue of a pseudo-inertia, relative to its trace, that counts as zero for the certificate.
 const ZERO: f64 = 1e-12;
 
-/// Last steps at most; three or four are usual. A prior that weighs as little as the gap asked for leaves more to do: each step
-/// that must be shortened gains some tenth of its weight.
+/// Largest number of final steps; three or four are usual. A prior with a weight close to the requested gap needs more: each
+/// shortened step gains about a tenth of its weight.
 const LAST_STEPS: usize = 60;
 
-/// A step that changes no body by more than this part of itself is none; one ten times larger may be all that rounding leaves.
+/// Relative change of a body below which a step counts as zero; rounding may prevent steps smaller than ten times that.
 const STILL: f64 = 1e-13;
 
-/// Part of itself that a step may change a body by if it is to be taken whole without looking at the cost.
+/// Largest relative change of a body for which a full step is accepted without checking the cost.
 const NEAR: f64 = 0.25;
 
 /// Gradient and curvature at a point.
@@ -33,25 +33,26 @@ struct Local {
     factors: Vec<Option<nalgebra::Cholesky<f64, Const<4>>>>,
 }
 
-/// A step to the least value of the second-order model, and the multipliers of the bounds there.
+/// Step to the minimum of the second-order model, and the multipliers of the bounds there.
 struct Newton {
     step: DVector<f64>,
     multipliers: Vec<f64>,
 }
 
-/// Decomposition of the curvature.
+/// Decomposition method of the curvature.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// From the sum of squares: fast, and enough where data and prior differ by fewer orders than numbers have digits.
+    /// Cholesky factorization of the sum of squares: fast, and sufficient if data and prior differ by fewer orders of magnitude
+    /// than the precision.
     Squares,
-    /// From the rows whose squares they are: half as many orders are lost.
+    /// Orthogonal factorization of the rows: only half as many digits are lost.
     FactoredRows,
 }
 
 impl ConicLeastSquares {
-    /// A lower bound of the optimum from a dual point at the feasible `x`, tight to second order in what is left to gain
-    /// there. `None` where `x` is too far from optimal to give dual values, where the data leave the least value of
-    /// the quadratic function undetermined, or with linear inequalities.
+    /// Computes a lower bound of the optimum from a dual point at the feasible `x`. It is tight to second order in the remaining
+    /// gain. Returns `None` if `x` is too far from the optimum to yield dual values, if the data do not determine the minimum of
+    /// the quadratic function, or with linear inequalities.
     pub fn lower_bound(&self, x: &DVector<f64>) -> Option<f64> {
         if !self.inequalities.is_empty() || x.len() != self.len() {
             return None;
@@ -61,13 +62,13 @@ impl ConicLeastSquares {
         bound(By::Squares).or_else(|| bound(By::FactoredRows))
     }
 
-    /// Returns whether the optimum is inside all cones, and the gradient exact enough to find it there.
+    /// Returns whether the optimum is inside all cones and the gradient is accurate enough to find it.
     pub(super) fn is_polished(&self) -> bool {
         let inside = self.cones.iter().all(|c| c.prior_weight > 0.0);
         inside && self.rows.is_some() && self.inequalities.is_empty()
     }
 
-    /// The last steps to an optimum inside all cones; elsewhere nothing is done.
+    /// Performs the final steps to an optimum inside all cones; does nothing otherwise.
     pub(super) fn polish(&self, found: &mut Solution, options: &Options) {
         if self.is_polished() {
             let bound = self.last_steps(found);
@@ -75,7 +76,7 @@ impl ConicLeastSquares {
         }
     }
 
-    /// Returns the lower bound of the step that ended them.
+    /// Performs the final steps and returns the lower bound of the last one.
     fn last_steps(&self, found: &mut Solution) -> Option<f64> {
         let (mut by, mut last) = (By::Squares, None);
         for _ in 0..LAST_STEPS {
@@ -92,7 +93,7 @@ impl ConicLeastSquares {
             let shrinks = last.is_none_or(|last| change <= 0.5 * last);
             let newton = newton.filter(|_| shrinks);
             match newton.and_then(|newton| self.advance_inside(found, &local, &newton, change)) {
-                // Only whole steps near the optimum shrink from one to the next.
+                // Only full steps near the optimum decrease from one to the next.
                 Some(whole) => last = (whole && change < NEAR).then_some(change),
                 None if by == By::FactoredRows => return None,
                 None => (by, last) = (By::FactoredRows, None),
@@ -101,7 +102,7 @@ impl ConicLeastSquares {
         None
     }
 
-    /// Goes along a step as far as it pays; whether all the way, or `None` where it does not pay at all.
+    /// Moves along a step with a line search; returns whether the full step was taken, or `None` if there is no decrease.
     fn advance_inside(
         &self,
         found: &mut Solution,
@@ -115,7 +116,7 @@ impl ConicLeastSquares {
             let mut next = &found.x + &newton.step * part;
             self.nonnegative.iter().for_each(|&j| next[j] = next[j].max(0.0));
             let cost = self.cost(&next);
-            // Near the optimum the decrease drowns in rounding.
+            // Near the optimum the decrease is below the rounding error.
             let near = part == 1.0 && change < NEAR && cost.is_finite();
             if near || cost <= found.cost + 1e-4 * part * slope {
                 (found.x, found.cost) = (next, cost);
@@ -126,7 +127,7 @@ impl ConicLeastSquares {
         None
     }
 
-    /// The largest change of a body that a step makes, in units of the body itself.
+    /// Returns the largest relative change of a body due to a step.
     fn change_of_bodies(&self, local: &Local, step: &DVector<f64>) -> f64 {
         let change = |(cone, factor): (&Cone, &Option<nalgebra::Cholesky<f64, Const<4>>>)| {
             let relative = factor.as_ref().map_or_else(Matrix4::zeros, |f| f.solve(&cone.matrix(step)));
@@ -135,7 +136,8 @@ impl ConicLeastSquares {
         self.cones.iter().zip(&local.factors).map(change).fold(0.0, f64::max)
     }
 
-    /// Without prior, a body's dual matrix is already subtracted from the gradient.
+    /// Computes gradient and curvature at `x`. For a body without a prior, its dual matrix is already subtracted from the
+    /// gradient.
     fn expand(&self, x: &DVector<f64>) -> Option<Local> {
         let mut gradient = DVector::zeros(self.len());
         self.smooth_gradient(x, &mut gradient);
@@ -160,8 +162,8 @@ impl ConicLeastSquares {
         Some(Local { gradient, hessian, factors })
     }
 
-    /// Newton's step where variables that must not be negative stay so: those that it would carry below zero are held there
-    /// and the others solved again, those that would leave zero are let go, until neither is left.
+    /// Computes the Newton step with nonnegative variables. Variables that would become negative are fixed at zero and the others
+    /// are solved again; fixed variables that would leave zero are released, until there is no change.
     fn newton_within(&self, x: &DVector<f64>, local: &Local, by: By) -> Option<Newton> {
         let (gradient, hessian) = (&local.gradient, &local.hessian);
         let root = match by {
@@ -169,14 +171,14 @@ impl ConicLeastSquares {
             By::FactoredRows => Some(self.root(local)?),
         };
         let mut system = Definite::new(self.len());
-        // At the bound, or driven there by a step of its own.
+        // At the bound, or moved there by a step of this variable alone.
         let driven = |&j: &usize| gradient[j] > 0.0 && x[j] * hessian[(j, j)] <= gradient[j];
         let mut held: Vec<bool> = self.nonnegative.iter().map(driven).collect();
         let rounding = f64::EPSILON * (2.0 * self.constant).sqrt();
         for _ in 0..=2 * held.len() {
             let fixed: Vec<usize> =
                 self.nonnegative.iter().zip(&held).filter(|(_, held)| **held).map(|(&j, _)| j).collect();
-            // The held ones fall to zero; the others answer to that.
+            // Fixed variables move to zero; the others are solved given that.
             let mut step = -gradient;
             fixed.iter().for_each(|&j| step.axpy(x[j], &hessian.column(j), 1.0));
             fixed.iter().for_each(|&j| step[j] = -x[j]);
@@ -204,7 +206,7 @@ impl ConicLeastSquares {
                 .zip(&held)
                 .map(|(&j, &held)| if held { pull(j) } else { 0.0 })
                 .collect();
-            // A multiplier below zero by no more than rounding of the forces is zero.
+            // A negative multiplier within the rounding error of the forces is zero.
             let unit = |k: usize| rounding * hessian[(self.nonnegative[k], self.nonnegative[k])].sqrt();
             let worst = (0..held.len())
                 .filter(|&k| multipliers[k] < -unit(k))
@@ -218,7 +220,7 @@ impl ConicLeastSquares {
         None
     }
 
-    /// Rows whose squares are the curvature: those of the data, and of the priors at the point.
+    /// Returns rows whose squares are the curvature: those of the data, and of the priors at the point.
     fn root(&self, local: &Local) -> Option<DMatrix<f64>> {
         let more = 10 * local.factors.iter().flatten().count();
         let mut out = self.rows.as_ref()?.stacked(more);
@@ -233,9 +235,9 @@ impl ConicLeastSquares {
         Some(out)
     }
 
-    /// The bound of the module [`super::conic`] with the dual values of a step.
+    /// Computes the bound of the module [`super::conic`] with the dual values of a step.
     fn bound_of(&self, x: &DVector<f64>, local: &Local, newton: &Newton) -> Option<f64> {
-        // The quadratic function's least value is at x + step: its slope there vanishes by construction.
+        // The minimum of the quadratic function is at x + step: its gradient is zero there by construction.
         let at = x + &newton.step;
         let mut bound = self.quadratic(&at);
         let mut offered = DVector::zeros(self.len());
@@ -260,7 +262,7 @@ impl ConicLeastSquares {
     }
 }
 
-/// Solves `AᵀA x = b` but for the variables held, which stay at the values of `b`.
+/// Solves `AᵀA x = b` except for the fixed variables, which keep the values of `b`.
 fn solve_squares_of(a: &DMatrix<f64>, held: &[usize], b: &DVector<f64>) -> Option<DVector<f64>> {
     let (rows, n) = a.shape();
     let mut block = a.clone().insert_rows(rows, held.len(), 0.0);
@@ -281,7 +283,7 @@ fn solve_squares_of(a: &DMatrix<f64>, held: &[usize], b: &DVector<f64>) -> Optio
     out.iter().all(|x| x.is_finite()).then_some(out)
 }
 
-/// The dual matrix of a body without prior: the positive part of the gradient on the null space of its pseudo-inertia.
+/// Returns the dual matrix of a body without a prior: the positive part of the gradient on the null space of its pseudo-inertia.
 fn multiplier(matrix: &Matrix4<f64>, gradient: &Matrix4<f64>) -> Option<Matrix4<f64>> {
     let own = symmetric_eigen(matrix).ok()?;
     let mut null = Matrix4::zeros();

@@ -1,22 +1,22 @@
 //! Linear map from ten parameters to the 4×4 pseudo-inertia, its adjoint, and the curvature of `−log det`.
 //!
-//! In the order of [`crate::spatial::PARAMETER_NAMES`]; the same map as [`crate::spatial::PseudoInertia`], laid out for
-//! solvers that apply it thousands of times.
+//! Parameters are in the order of [`crate::spatial::PARAMETER_NAMES`]. The map is that of [`crate::spatial::PseudoInertia`],
+//! optimized for solvers that apply it thousands of times.
 
 use nalgebra::{Matrix4, SMatrix, SVector, Vector4};
 
-/// Ten numbers per body.
+/// Vector of the ten parameters of a body.
 pub type Ten = SVector<f64, 10>;
 
-/// One for each pair of a body's ten.
+/// Matrix over the ten parameters of a body.
 pub type TenByTen = SMatrix<f64, 10, 10>;
 
-/// Row and column of the products, in the order `Ixy Ixz Iyz`, and where they stand among the ten.
+/// Rows and columns of the products in the order `Ixy Ixz Iyz`, and their indices among the ten parameters.
 const PRODUCTS: [(usize, usize, usize); 3] = [(0, 1, 5), (0, 2, 6), (1, 2, 8)];
-/// Places of the moments `Ixx Iyy Izz`.
+/// Indices of the moments `Ixx Iyy Izz`.
 const MOMENTS: [usize; 3] = [4, 7, 9];
 
-/// `P = [[½ tr(I) 1 − I, h], [hᵀ, m]]` of ten parameters.
+/// Returns `P = [[½ tr(I) 1 − I, h], [hᵀ, m]]` of ten parameters.
 pub fn matrix(x: &[f64]) -> Matrix4<f64> {
     let half = 0.5 * (x[4] + x[7] + x[9]);
     let (a, b, c) = (half - x[4], half - x[7], half - x[9]);
@@ -28,7 +28,7 @@ pub fn matrix(x: &[f64]) -> Matrix4<f64> {
     )
 }
 
-/// The ten parameters of a symmetric matrix.
+/// Returns the ten parameters of a symmetric matrix.
 pub fn parameters(p: &Matrix4<f64>) -> Ten {
     let (a, b, c) = (p[(0, 0)], p[(1, 1)], p[(2, 2)]);
     Ten::from([
@@ -45,7 +45,7 @@ pub fn parameters(p: &Matrix4<f64>) -> Ten {
     ])
 }
 
-/// The `g` with `g · x = tr(S P(x))` for all `x`, of a symmetric `S`.
+/// Returns the `g` with `g · x = tr(S P(x))` for all `x`, for a symmetric `S`.
 pub fn adjoint(s: &Matrix4<f64>) -> Ten {
     let half = 0.5 * (s[(0, 0)] + s[(1, 1)] + s[(2, 2)]);
     let mut g = Ten::zeros();
@@ -60,7 +60,7 @@ pub fn adjoint(s: &Matrix4<f64>) -> Ten {
     g
 }
 
-/// The symmetric `S` with `tr(S P(x)) = g · x` for all `x`.
+/// Returns the symmetric `S` with `tr(S P(x)) = g · x` for all `x`.
 pub fn adjoint_inverse(g: &Ten) -> Matrix4<f64> {
     let sum = g[4] + g[7] + g[9];
     let mut s = Matrix4::zeros();
@@ -77,7 +77,7 @@ pub fn adjoint_inverse(g: &Ten) -> Matrix4<f64> {
     s
 }
 
-/// The second derivatives of `−log det P`, `tr(M Eᵢ M Eⱼ)`, at `M = P⁻¹`, where `Eᵢ` is the matrix of a unit parameter.
+/// Returns the second derivatives of `−log det P`, `tr(M Eᵢ M Eⱼ)`, at `M = P⁻¹`, where `Eᵢ` is the matrix of a unit parameter.
 pub fn curvature(m: &Matrix4<f64>) -> TenByTen {
     let column = |i: usize| -> Vector4<f64> { m.column(i).into_owned() };
     let square = |v: Vector4<f64>| v * v.transpose();
@@ -107,10 +107,10 @@ pub fn curvature(m: &Matrix4<f64>) -> TenByTen {
     out
 }
 
-/// From ten parameters of a matrix `P` to the ten entries of `L⁻¹ P L⁻ᵀ`, those beside the diagonal times √2: in units of a body
-/// `L Lᵀ`. Its square is the [`curvature`] there.
+/// Returns the map from ten parameters of a matrix `P` to the ten entries of `L⁻¹ P L⁻ᵀ`, with off-diagonal entries multiplied by
+/// √2: in units of a body `L Lᵀ`. Its square is the [`curvature`] there.
 pub fn relative(body: &nalgebra::Cholesky<f64, nalgebra::Const<4>>) -> TenByTen {
-    // Of a Cholesky factor, whose diagonal is positive.
+    // The diagonal of a Cholesky factor is positive.
     let inverse = body.l_dirty().solve_lower_triangular_unchecked(&Matrix4::identity());
     let mut out = TenByTen::zeros();
     for i in 0..10 {
@@ -124,7 +124,7 @@ pub fn relative(body: &nalgebra::Cholesky<f64, nalgebra::Const<4>>) -> TenByTen 
     out
 }
 
-/// `log det` from a Cholesky factor.
+/// Returns `log det` from a Cholesky factor.
 pub fn log_det(factor: &nalgebra::Cholesky<f64, nalgebra::Const<4>>) -> f64 {
     2.0 * factor.l_dirty().diagonal().iter().map(|d| d.ln()).sum::<f64>()
 }

@@ -1,48 +1,48 @@
-//! Quadratic programs of a trust region, by a primal-dual interior point with Mehrotra's corrector (Nocedal and Wright 2006,
-//! algorithm 16.4).
+//! Quadratic programs of a trust region, solved by a primal-dual interior-point method with Mehrotra's corrector (Nocedal and
+//! Wright 2006, algorithm 16.4).
 //!
-//! Own code: the Hessian is small and dense, the constraints are many and simple. Reduced to the variables, an iteration is one
-//! Cholesky factorization of the size of the Hessian; general sparse solvers factorize variables and constraints together,
-//! which took two thirds of the time of a design.
+//! This is a custom implementation because the Hessian is small and dense, and the constraints are many and simple. Reduced to the
+//! variables, an iteration is one Cholesky factorization of the size of the Hessian. General sparse solvers factorize variables
+//! and constraints together, which took two thirds of the time of a design.
 
 use inertial_dense::Definite;
 use nalgebra::{DMatrix, DVector};
 
-/// Iterations, at most; 10 to 20 are usual.
+/// Largest number of iterations; 10 to 20 are usual.
 const ITERATIONS: usize = 80;
-/// Duality gap at the end, relative to one plus the size of the objective, and dual residual, relative to the gradient.
+/// Final duality gap, relative to one plus the magnitude of the objective, and final dual residual, relative to the gradient.
 const GAP: f64 = 1e-9;
 const RESIDUAL: f64 = 1e-8;
-/// Gap that is still accepted where rounding stops the iteration.
+/// Gap that is still accepted if rounding stops the iteration.
 const ROUGH: f64 = 1e-6;
-/// Part of the way to the boundary that a step goes.
+/// Fraction of the step to the boundary.
 const WITHIN: f64 = 0.995;
 
-/// Minimize `½ dᵀHd + gᵀd + price·s` under `c + A d ≤ s`, `s ≥ 0`, `|d| ≤ radius`.
+/// Quadratic program: minimize `½ dᵀHd + gᵀd + price·s` subject to `c + A d ≤ s`, `s ≥ 0`, `|d| ≤ radius`.
 pub(super) struct Program<'a> {
-    /// `H`, positive definite, row after row.
+    /// Matrix `H`, positive definite, row after row.
     pub hessian: &'a [f64],
     pub gradient: &'a [f64],
-    /// `c`.
+    /// Vector `c`.
     pub values: &'a [f64],
-    /// `A` as (row, column, entry), row by row.
+    /// Matrix `A` as (row, column, entry), row by row.
     pub entries: &'a [(usize, usize, f64)],
     pub radius: f64,
     pub price: f64,
 }
 
-/// A minimizer, and the multipliers of `c + A d ≤ s`.
+/// Minimizer, and the multipliers of `c + A d ≤ s`.
 pub(super) struct Minimum {
     pub d: Vec<f64>,
     pub multipliers: Vec<f64>,
 }
 
 impl Program<'_> {
-    /// Solves the program; none where rounding is in the way.
+    /// Solves the program; `None` if rounding prevents convergence.
     pub fn solve(&self) -> Option<Minimum> {
         let (n, m) = (self.gradient.len(), self.values.len());
         let total = m + 1 + 2 * n;
-        // The start is strictly feasible, so every iterate is: only dual residual and gap are left to reduce.
+        // The start is strictly feasible, and so is every iterate: only dual residual and gap have to be reduced.
         let deepest = self.values.iter().fold(0.0, |m: f64, c| m.max(*c));
         let mut y = DVector::zeros(n + 1);
         y[n] = deepest + self.radius.max(deepest);
@@ -64,7 +64,7 @@ impl Program<'_> {
             if cholesky.factorize(&matrix, 0.0).is_err() {
                 return (gap <= ROUGH && residual <= ROUGH).then(|| self.minimum(&y, &z)).flatten();
             }
-            // The step that would end at complementarity zero tells how far the corrected one may aim.
+            // The affine step (zero complementarity) determines the target of the corrected step.
             let mut aim = w.component_mul(&z);
             let (_, dw, dz) = self.step(&mut cholesky, &dual, &w, &z, &aim)?;
             let far = reach(&w, &dw).min(reach(&z, &dz)).min(1.0);
@@ -88,7 +88,7 @@ impl Program<'_> {
         })
     }
 
-    /// Distances from the bounds: of the constraints, of `s`, of `d` above and below.
+    /// Returns the slacks: of the constraints, of `s`, of `d` above and below.
     fn slacks(&self, y: &DVector<f64>) -> DVector<f64> {
         let mut out = -self.inequalities(y);
         let m = self.values.len();
@@ -97,7 +97,7 @@ impl Program<'_> {
         out
     }
 
-    /// Left-hand sides of the inequalities, linear parts alone.
+    /// Returns the left-hand sides of the inequalities, linear parts only.
     fn inequalities(&self, y: &DVector<f64>) -> DVector<f64> {
         let (n, m) = (self.gradient.len(), self.values.len());
         let mut out = DVector::from_element(m + 1 + 2 * n, -y[n]);
@@ -108,7 +108,7 @@ impl Program<'_> {
         out
     }
 
-    /// The transposed map of [`Program::inequalities`].
+    /// Applies the transpose of [`Program::inequalities`].
     fn transposed(&self, z: &DVector<f64>) -> DVector<f64> {
         let (n, m) = (self.gradient.len(), self.values.len());
         let mut out = DVector::zeros(n + 1);
@@ -120,7 +120,7 @@ impl Program<'_> {
         out
     }
 
-    /// Gradient of the Lagrangian, and the objective.
+    /// Computes the gradient of the Lagrangian, and the objective.
     fn dual_residual(&self, y: &DVector<f64>, z: &DVector<f64>) -> (DVector<f64>, f64) {
         let n = self.gradient.len();
         let mut out = self.transposed(z);
@@ -134,11 +134,11 @@ impl Program<'_> {
         (out, objective)
     }
 
-    /// `H + Gᵀ diag(z/w) G`, lower triangle.
+    /// Computes `H + Gᵀ diag(z/w) G`, lower triangle.
     fn normal_matrix(&self, w: &DVector<f64>, z: &DVector<f64>, out: &mut DMatrix<f64>) {
         let (n, m) = (self.gradient.len(), self.values.len());
         for j in 0..n {
-            // The Hessian is symmetric: its row is its column.
+            // The Hessian is symmetric: rows and columns are equal.
             out.column_mut(j).iter_mut().zip(&self.hessian[j * n..(j + 1) * n]).for_each(|(k, h)| *k = *h);
             out[(j, j)] += z[m + 1 + j] / w[m + 1 + j] + z[m + 1 + n + j] / w[m + 1 + n + j];
             out[(n, j)] = 0.0;
@@ -160,7 +160,7 @@ impl Program<'_> {
         }
     }
 
-    /// Newton's step towards `w z − aim = 0` and a dual residual of zero.
+    /// Computes the Newton step towards `w z − aim = 0` and a zero dual residual.
     fn step(
         &self,
         cholesky: &mut Definite,
@@ -177,7 +177,7 @@ impl Program<'_> {
     }
 }
 
-/// The longest step that keeps `x` nonnegative.
+/// Returns the longest step that keeps `x` nonnegative.
 fn reach(x: &DVector<f64>, dx: &DVector<f64>) -> f64 {
     x.iter().zip(dx).filter(|(_, dx)| **dx < 0.0).map(|(x, dx)| -x / dx).fold(f64::INFINITY, f64::min)
 }
@@ -187,9 +187,9 @@ mod tests {
     use super::*;
     use crate::linalg::SplitMix;
 
-    /// The conditions of Karush, Kuhn and Tucker, which only the minimizer of a convex program meets.
+    /// Asserts the Karush-Kuhn-Tucker conditions, which only the minimizer of a convex program satisfies.
     fn assert_optimal(program: &Program<'_>, found: &Minimum) {
-        // The gap of 1e-9 leaves errors of its square root in variables at weakly active bounds.
+        // The gap of 1e-9 causes errors of its square root in variables at weakly active bounds.
         const SMALL: f64 = 1e-4;
         let (n, radius) = (program.gradient.len(), program.radius);
         let d = DVector::from_column_slice(&found.d);
@@ -201,7 +201,7 @@ mod tests {
         program.entries.iter().for_each(|&(row, column, x)| slope[column] += x * found.multipliers[row]);
         for (d, slope) in d.iter().zip(&slope) {
             assert!(d.abs() <= radius);
-            // A force on a variable must be one of the box, from a bound that it rests at.
+            // A nonzero gradient of a variable must be balanced by an active bound of the box.
             let rests = d.abs() > radius - SMALL;
             assert!(slope.abs() < SMALL || (rests && slope * d < 0.0), "{d} {slope}");
         }
@@ -225,7 +225,7 @@ mod tests {
                 let values: Vec<f64> = (0..m).map(|_| number() - 0.5).collect();
                 let mut entries = Vec::new();
                 for row in 0..m {
-                    // Dense rows, and rows with a part of the columns.
+                    // Dense rows, and rows with a subset of the columns.
                     let every = 1 + row % 3;
                     entries.extend((row % n..n).step_by(every).map(|column| (row, column, number())));
                 }

@@ -1,15 +1,15 @@
-//! Quadratic cost kept in factors: `½‖R K x − b‖² + ½ Σ ‖Mᵢ (xᵢ − vᵢ)‖²`.
+//! Quadratic cost in factored form: `½‖R K x − b‖² + ½ Σ ‖Mᵢ (xᵢ − vᵢ)‖²`.
 //!
-//! `K` takes the variables to fewer unknowns that data can show, `R` are the data's rows in those. The gradient of the squared
-//! form, `AᵀA x − Aᵀb`, is rounded by a part of `‖A‖²‖x‖` in every direction, also where `K` vanishes and a prior, smaller by
-//! many orders, should decide alone. `Kᵀ Rᵀ (R (K x) − b)` is rounded inside the range of `Kᵀ`: what no datum shows, no rounding
-//! moves.
+//! `K` maps the variables to fewer identifiable unknowns, and `R` are the rows of the data in these unknowns. The gradient of the
+//! squared form, `AᵀA x − Aᵀb`, has a rounding error proportional to `‖A‖²‖x‖` in every direction, including the null space of
+//! `K`, where a prior that is smaller by many orders of magnitude should determine the result. The rounding error of
+//! `Kᵀ Rᵀ (R (K x) − b)` is in the range of `Kᵀ`: unexcited directions are not affected by it.
 
 use nalgebra::{DMatrix, DVector};
 
 use crate::linalg::product;
 
-/// See the module.
+/// Quadratic cost in factored form, see the module documentation.
 #[derive(Debug, Clone)]
 pub struct FactoredRows {
     factor: DMatrix<f64>,
@@ -18,7 +18,7 @@ pub struct FactoredRows {
     pulls: Vec<Pull>,
 }
 
-/// `½‖M (x − v)‖²` of some consecutive variables.
+/// Term `½‖M (x − v)‖²` of consecutive variables.
 #[derive(Debug, Clone)]
 struct Pull {
     offset: usize,
@@ -41,7 +41,7 @@ impl FactoredRows {
         out
     }
 
-    /// The value at `x`.
+    /// Returns the value at `x`.
     pub(super) fn value(&self, x: &DVector<f64>) -> f64 {
         let pulls: f64 = self.pulls.iter().map(|p| p.residual(x).norm_squared()).sum();
         0.5 * (self.residual(x).norm_squared() + pulls)

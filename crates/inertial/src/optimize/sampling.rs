@@ -1,10 +1,11 @@
-//! Samples of the density `exp(−cost)` over the feasible set of a conic least-squares problem.
+//! Sampling of the density `exp(−cost)` over the feasible set of a conic least-squares problem.
 //!
-//! The cost is quadratic but for the prior `w (tr(C P) − log det P)` of each body, which is Wishart's distribution with `ν = 2 w + 5` degrees
-//! of freedom and scale `C⁻¹/(2 w)`. The product of the quadratic part and of Gaussians with the mean and the covariance of the priors is the reference of elliptical slice sampling (Murray and others 2010): a
-//! step draws a point of the reference, and moves on the ellipse through it and the present point to where the density over the
-//! reference exceeds a random level. What data determine well is drawn independently at each step, whatever the number of
-//! variables; constraints only shorten the way on the ellipse.
+//! The cost is quadratic except for the prior `w (tr(C P) − log det P)` of each body, which is a Wishart distribution with
+//! `ν = 2 w + 5` degrees of freedom and scale `C⁻¹/(2 w)`. The reference distribution of elliptical slice sampling (Murray and
+//! others 2010) is the product of the quadratic part and of Gaussians with the mean and the covariance of the priors. A step
+//! draws a point of the reference distribution and moves on the ellipse through it and the current point to a point where the
+//! density relative to the reference exceeds a random level. Quantities that the data determine well are drawn independently at
+//! each step, for any number of variables. Constraints only shorten the interval on the ellipse.
 
 use std::f64::consts::TAU;
 
@@ -15,10 +16,10 @@ use super::pseudo::{self, Ten, TenByTen};
 use crate::linalg::SplitMix;
 use crate::{Error, Result};
 
-/// Most points that one step tries; the interval shrinks to the present point long before.
+/// Largest number of trial points of one step; the interval normally shrinks to the current point long before.
 const MOST_TRIALS: usize = 1000;
 
-/// A body's prior, and the Gaussian that the reference has in its place.
+/// Prior of a body, and the Gaussian that replaces it in the reference.
 struct BodyPrior {
     offset: usize,
     weight: f64,
@@ -27,15 +28,15 @@ struct BodyPrior {
     mean: Ten,
 }
 
-/// Markov chain whose points have the density `exp(−cost)` in the long run.
+/// Markov chain with the stationary density `exp(−cost)`.
 pub struct Sampler<'p> {
     problem: &'p ConicLeastSquares,
     priors: Vec<BodyPrior>,
-    /// Lower factor of the reference's precision in scaled variables, and the scales.
+    /// Lower factor of the precision of the reference in scaled variables, and the scales.
     factor: DMatrix<f64>,
     scale: DVector<f64>,
     centre: DVector<f64>,
-    /// The present point, and its difference from the centre.
+    /// Current point, and its difference from the centre.
     x: DVector<f64>,
     offset: DVector<f64>,
     /// Memory of a step.
@@ -64,7 +65,7 @@ impl<'p> Sampler<'p> {
             part += own * mean;
             priors.push(BodyPrior { offset, weight, matrix: cone.prior, precision: own, mean });
         }
-        // Variables differ in scale by many orders.
+        // The scales of the variables differ by many orders of magnitude.
         let scale = precision.diagonal().map(|d| if d > 0.0 { d.sqrt().recip() } else { 1.0 });
         let scaled =
             DMatrix::from_fn(scale.len(), scale.len(), |i, j| precision[(i, j)] * scale[i] * scale[j]);
@@ -90,7 +91,7 @@ impl<'p> Sampler<'p> {
         Ok(out)
     }
 
-    /// The present point.
+    /// Returns the current point.
     pub fn point(&self) -> &DVector<f64> {
         &self.x
     }
@@ -98,11 +99,11 @@ impl<'p> Sampler<'p> {
     /// Moves to the next point.
     pub fn step(&mut self) {
         for k in 0..self.draw.len() {
-            // Box and Muller.
+            // Box-Muller transform.
             let (radius, angle) = ((-2.0 * self.uniform().ln()).sqrt(), TAU * self.uniform());
             self.draw[k] = radius * angle.cos();
         }
-        // The diagonal of a Cholesky factor is positive: there is a solution.
+        // The diagonal of a Cholesky factor is positive: a solution exists.
         self.factor.tr_solve_lower_triangular_mut(&mut self.draw);
         self.draw.component_mul_assign(&self.scale);
         let Some(here) = self.log_ratio(&self.x) else { return };
@@ -125,12 +126,12 @@ impl<'p> Sampler<'p> {
         }
     }
 
-    /// A number between zero and one, neither of them.
+    /// Returns a uniform number in the open interval from zero to one.
     fn uniform(&mut self) -> f64 {
         ((self.source.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// Logarithm of the density over that of the reference, but for a constant; none outside the feasible set.
+    /// Returns the logarithm of the density relative to the reference, up to a constant; `None` outside of the feasible set.
     fn log_ratio(&self, x: &DVector<f64>) -> Option<f64> {
         let feasible = self.problem.nonnegative.iter().all(|&j| x[j] >= 0.0)
             && self.problem.inequalities.iter().all(|i| i.slack(x) >= 0.0);

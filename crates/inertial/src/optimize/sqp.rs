@@ -1,35 +1,35 @@
-//! Sequential quadratic programming for a smooth objective under many inequalities.
+//! Sequential quadratic programming for a smooth objective with many inequality constraints.
 //!
-//! Each step minimizes a quadratic model (damped BFGS of the Lagrangian, Nocedal and Wright 2006, procedure 18.2) under the
-//! linearized constraints within a trust region; one slack variable with a price keeps the subproblem solvable. Steps are
-//! judged by the objective plus the price of the largest violation, an exact penalty.
+//! Each step minimizes a quadratic model (damped BFGS of the Lagrangian, Nocedal and Wright 2006, procedure 18.2) subject to the
+//! linearized constraints within a trust region. One slack variable with a penalty keeps the subproblem feasible. The merit
+//! function is the objective plus the penalty times the largest violation, an exact penalty.
 
 use super::quadratic::Program;
 use super::status::SolverStatus;
 use crate::{Error, Result};
 
-/// Entries of multipliers below this part of the price are those of constraints that do not bind.
+/// Multiplier, relative to the penalty, below which a constraint counts as inactive.
 const BINDING: f64 = 1e-6;
 
-/// Trust regions smaller than this end the search: no step of that size helps.
+/// Smallest trust region; the search stops below it.
 const LEAST_RADIUS: f64 = 1e-9;
 
-/// Problem to be minimized. Variables should be of order one: the trust region is a box.
+/// Problem to minimize. Variables should be of order one, because the trust region is a box.
 pub trait Problem {
-    /// Number of variables.
+    /// Returns the number of variables.
     fn dimension(&self) -> usize;
 
-    /// The objective at `x`, infinite where it has none, and its gradient where that is asked for.
+    /// Returns the objective at `x`, infinite outside of its domain, and its gradient if requested.
     fn objective(&mut self, x: &[f64], gradient: Option<&mut [f64]>) -> f64;
 
-    /// The largest of all constraint values at `x`: a point is feasible where none is above zero.
+    /// Returns the largest of all constraint values at `x`. A point is feasible if none is positive.
     fn violation(&mut self, x: &[f64]) -> f64;
 
-    /// The constraints that may bind within `radius` of `x`, at least those that hold with equality.
+    /// Adds the constraints that may be active within `radius` of `x`, at least those that hold with equality.
     fn constraints(&mut self, x: &[f64], radius: f64, rows: &mut ConstraintRows);
 
-    /// A feasible point near `x`, which is not feasible, where one is easily found. Steps follow curved constraints from outside, so
-    /// that few of their ends are feasible before the search has converged.
+    /// Returns a feasible point near the infeasible `x`, if one is easy to find. Steps follow curved constraints from outside, so
+    /// that few of their end points are feasible before convergence.
     fn restore(&mut self, x: &[f64]) -> Option<Vec<f64>> {
         let _ = x;
         None
@@ -39,17 +39,17 @@ pub trait Problem {
     fn add_gradient(&mut self, x: &[f64], key: usize, factor: f64, gradient: &mut [f64]);
 }
 
-/// Constraints `c ≤ 0`, linearized.
+/// Linearized constraints `c ≤ 0`.
 #[derive(Debug, Clone, Default)]
 pub struct ConstraintRows {
     keys: Vec<usize>,
     values: Vec<f64>,
-    /// (row, column, entry)
+    /// Gradient entries as (row, column, entry).
     entries: Vec<(usize, usize, f64)>,
 }
 
 impl ConstraintRows {
-    /// Adds a constraint: the problem's own number for it, its value, and the entries of its gradient.
+    /// Adds a constraint: the key of the problem for it, its value, and the entries of its gradient.
     pub fn push(&mut self, key: usize, value: f64, gradient: impl IntoIterator<Item = (usize, f64)>) {
         let row = self.values.len();
         self.keys.push(key);
@@ -57,12 +57,12 @@ impl ConstraintRows {
         self.entries.extend(gradient.into_iter().filter(|(_, x)| *x != 0.0).map(|(c, x)| (row, c, x)));
     }
 
-    /// Number of constraints.
+    /// Returns the number of constraints.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no constraints.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -73,7 +73,7 @@ impl ConstraintRows {
         self.entries.clear();
     }
 
-    /// The largest value after the step `d`, or zero.
+    /// Returns the largest predicted value after the step `d`, or zero.
     fn predicted(&self, d: &[f64]) -> f64 {
         let mut values = self.values.clone();
         self.entries.iter().for_each(|&(r, c, x)| values[r] += x * d[c]);
@@ -84,13 +84,13 @@ impl ConstraintRows {
 /// Stopping criteria and initial trust region.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SqpOptions {
-    /// Steps, at most.
+    /// Largest number of steps.
     pub iterations: usize,
-    /// A predicted decrease below this (relative to one plus the objective's size) ends the search.
+    /// Predicted decrease (relative to one plus the magnitude of the objective) below which the search stops.
     pub tolerance: f64,
     /// Largest change of a variable in the first step.
     pub radius: f64,
-    /// Violations up to this count as none.
+    /// Largest violation that counts as feasible.
     pub feasibility: f64,
 }
 
@@ -104,25 +104,25 @@ impl Default for SqpOptions {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct SqpProgress {
-    /// Steps taken.
+    /// Number of steps.
     pub iteration: usize,
-    /// The best feasible objective, infinite before there is one.
+    /// Best feasible objective, infinite before there is one.
     pub best: f64,
 }
 
-/// The result of [`minimize`].
+/// Result of [`minimize`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SqpResult {
-    /// The best feasible point; the one of least violation where none was feasible.
+    /// Best feasible point, or the point of least violation if none is feasible.
     pub x: Vec<f64>,
     /// Objective.
     pub objective: f64,
     /// Largest constraint value.
     pub violation: f64,
-    /// Steps taken.
+    /// Number of steps.
     pub iterations: usize,
-    /// Reason why the search ended.
+    /// Reason why the search stopped.
     pub status: SolverStatus,
 }
 
@@ -131,7 +131,7 @@ impl SqpResult {
         Self { x: x.to_vec(), objective, violation, iterations: 0, status: SolverStatus::StepLimit }
     }
 
-    /// Returns whether another point is better: feasible and lower, or else nearer to feasible.
+    /// Returns whether another point is better: feasible and lower, or else closer to feasibility.
     fn is_beaten_by(&self, objective: f64, violation: f64, feasibility: f64) -> bool {
         match (self.violation <= feasibility, violation <= feasibility) {
             (true, true) => objective < self.objective,
@@ -142,7 +142,7 @@ impl SqpResult {
     }
 }
 
-/// Minimizes from `start`; `watch` is told of each step and ends the search by `false`.
+/// Minimizes the problem from `start`; `watch` receives each step and stops the search by returning `false`.
 ///
 /// ```
 /// use inertial::optimize::sqp::{Problem, ConstraintRows, SqpOptions, minimize};
@@ -203,7 +203,7 @@ pub fn minimize(
             price,
         };
         let Some(step) = subproblem.solve() else {
-            // Rounding in the subproblem: a fresh model and a smaller region.
+            // Rounding error in the subproblem: restart with a new model and a smaller trust region.
             hessian.reset();
             radius *= 0.25;
             if radius < LEAST_RADIUS {
@@ -212,7 +212,7 @@ pub fn minimize(
             }
             continue;
         };
-        // An exact penalty costs more than the multipliers together.
+        // An exact penalty must exceed the sum of the multipliers.
         let load: f64 = step.multipliers.iter().sum();
         if load > 0.9 * price {
             price = 2.0 * load;
@@ -240,7 +240,7 @@ pub fn minimize(
             } else if actual < 0.25 * predicted {
                 radius *= 0.5;
             }
-            // Change of the Lagrangian's gradient along the step.
+            // Change of the gradient of the Lagrangian along the step.
             let mut change: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(b, a)| b - a).collect();
             let binding = |row: usize| step.multipliers[row] > BINDING * price;
             for row in (0..rows.len()).filter(|&r| binding(r)) {
@@ -282,10 +282,10 @@ pub fn minimize(
     Ok(best)
 }
 
-/// A positive definite approximation of a Hessian.
+/// Positive definite approximation of a Hessian.
 struct Bfgs {
     n: usize,
-    /// Row-major.
+    /// Matrix in row-major order.
     h: Vec<f64>,
     scale: f64,
     fresh: bool,
@@ -309,12 +309,12 @@ impl Bfgs {
         self.h.chunks_exact(self.n.max(1)).map(|row| dot(row, d)).collect()
     }
 
-    /// `dᵀHd`.
+    /// Returns `dᵀHd`.
     fn form(&self, d: &[f64]) -> f64 {
         dot(d, &self.times(d))
     }
 
-    /// Powell's damped update with the step `s` and the change `y` of the gradient.
+    /// Performs Powell's damped update with the step `s` and the change `y` of the gradient.
     fn update(&mut self, s: &[f64], y: &[f64]) {
         let (ss, sy, yy) = (dot(s, s), dot(s, y), dot(y, y));
         if ss == 0.0 {

@@ -1,18 +1,18 @@
-//! Reason why an iterative solver ended.
+//! Reason why an iterative solver stopped.
 
 use std::fmt;
 
-/// Reason why an iterative solver ended.
+/// Reason why an iterative solver stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SolverStatus {
-    /// The stopping criterion was met.
+    /// Stopping criterion met.
     Converged,
-    /// No further step improves the result, but the stopping criterion was not met.
+    /// Stalled without meeting the stopping criterion: no further step improves the result.
     Stalled,
-    /// The largest number of steps was taken.
+    /// Largest number of steps reached.
     StepLimit,
-    /// The caller stopped the solver.
+    /// Stopped by the caller.
     Stopped,
 }
 

@@ -1,12 +1,12 @@
-//! Smooth curves through samples.
+//! Smooth interpolation of samples.
 
 use crate::{Error, Result};
 
-/// One number over time, through samples: exact at the samples, a polynomial between two of them.
+/// Scalar function of time through samples: exact at the samples, a polynomial between successive samples.
 ///
-/// What is known at the samples decides the polynomial: with values alone a cubic spline (continuous acceleration, no knot
-/// at the second and the last but one sample), with velocities and perhaps accelerations a quintic that meets them all
-/// (accelerations that are not given are those of a spline through the velocities).
+/// The polynomial depends on the known quantities at the samples: for values only, it is a cubic spline (continuous acceleration,
+/// not-a-knot end conditions); with velocities and optionally accelerations, it is a quintic that interpolates all of them
+/// (missing accelerations are those of a spline through the velocities).
 ///
 /// ```
 /// use inertial::simulation::Curve;
@@ -19,12 +19,12 @@ use crate::{Error, Result};
 pub struct Curve {
     values: Vec<f64>,
     velocities: Vec<f64>,
-    /// None for a spline, whose pieces are cubics.
+    /// Accelerations at the samples; `None` for a spline, whose pieces are cubics.
     accelerations: Option<Vec<f64>>,
 }
 
 impl Curve {
-    /// A curve through `values` at `times`, which ascend.
+    /// Creates a curve through `values` at `times`, which must be ascending.
     pub fn new(
         times: &[f64],
         values: Vec<f64>,
@@ -48,7 +48,8 @@ impl Curve {
         Ok(Self { values, velocities, accelerations })
     }
 
-    /// Value, velocity and acceleration at `t`, at the `times` that the curve was made with. Beyond the ends it rests there.
+    /// Returns value, velocity and acceleration at `t`; `times` are those of the constructor. The curve is constant beyond its
+    /// ends.
     pub fn at(&self, times: &[f64], t: f64) -> [f64; 3] {
         let last = times.len() - 1;
         if t < times[0] || last == 0 {
@@ -94,8 +95,8 @@ impl Curve {
     }
 }
 
-/// Slopes at the samples of the cubic spline through them that has no knot at the second and the last but one
-/// (de Boor 1978, chapter IV); of the polynomial through them where they are fewer than four.
+/// Computes the slopes at the samples of the not-a-knot cubic spline through them (de Boor 1978, chapter IV), or of the
+/// interpolating polynomial for fewer than four samples.
 fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     let n = x.len();
     if n == 1 {

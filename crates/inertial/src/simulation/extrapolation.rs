@@ -1,24 +1,24 @@
-//! Integration of ordinary differential equations by extrapolation, to nearly full precision.
+//! Integration of ordinary differential equations by extrapolation, with almost full precision.
 
 use crate::{Error, Result};
 
-/// Most columns of the extrapolation table: order 16.
+/// Largest number of columns of the extrapolation table: order 16.
 const COLUMNS: usize = 8;
 
-/// Converged by this column, the step may grow; only by later ones, it should shrink.
+/// Column up to which convergence permits a larger step; later convergence requires a smaller one.
 const EASY: usize = 4;
 
-/// Steps shorter than this fraction of the interval (or of the time itself) make no progress.
+/// Smallest step, relative to the interval (or to the time); smaller steps make no progress.
 const SHORTEST: f64 = 1e-12;
 
-/// Most steps between two times that a caller asks for.
+/// Largest number of steps between two requested times.
 const MOST_STEPS: usize = 10_000;
 
-/// Integrates `y' = f(t, y)` with steps and order chosen for a tolerance (Gragg, Bulirsch and Stoer; Hairer, Nørsett and
+/// Integrator of `y' = f(t, y)` with step size and order selected for a tolerance (Gragg, Bulirsch and Stoer; Hairer, Nørsett and
 /// Wanner, *Solving Ordinary Differential Equations I*, II.9).
 ///
-/// The explicit midpoint rule with 2, 4, 6 … substeps has an error in even powers of the substep, which is extrapolated
-/// to zero. Steps end exactly where the caller asks, so nothing is interpolated and a kink of `f` can be stepped on.
+/// The explicit midpoint rule with 2, 4, 6 … substeps has an error expansion in even powers of the substep, which is extrapolated
+/// to zero. Steps end exactly at the requested times, so there is no interpolation, and a step can end at a kink of `f`.
 ///
 /// ```
 /// use inertial::simulation::Extrapolation;
@@ -35,9 +35,9 @@ const MOST_STEPS: usize = 10_000;
 #[derive(Debug, Clone)]
 pub struct Extrapolation {
     tolerance: f64,
-    /// The step that is likely to succeed next; kept from call to call.
+    /// Step size that is likely to succeed next; kept between calls.
     step: f64,
-    /// The last row of the table, one column after the other.
+    /// Last row of the table, one column after the other.
     table: [Vec<f64>; COLUMNS],
     start: Vec<f64>,
     rate: Vec<f64>,
@@ -46,7 +46,7 @@ pub struct Extrapolation {
 }
 
 impl Extrapolation {
-    /// Creates an integrator of `n` unknowns; each step's error is at most `tolerance · (1 + |y|)` in every one of them.
+    /// Creates an integrator of `n` unknowns; the error of each step is at most `tolerance · (1 + |y|)` in every unknown.
     pub fn new(n: usize, tolerance: f64) -> Self {
         let zeros = || vec![0.0; n];
         Self {
@@ -60,7 +60,7 @@ impl Extrapolation {
         }
     }
 
-    /// Takes `y` from time `from` to time `to`. Where `rate` fails on the way, shorter steps are tried first.
+    /// Integrates `y` from time `from` to time `to`. If `rate` fails on the way, shorter steps are tried first.
     pub fn advance(
         &mut self,
         from: f64,
@@ -78,7 +78,7 @@ impl Extrapolation {
                 return Err(Error::Infeasible(message));
             }
             let left = to - t;
-            // Of two steps that are needed, the last should not be a sliver.
+            // If two steps are needed, the last one should not be very short.
             let last = self.step >= left;
             let step = if last {
                 left
@@ -99,7 +99,7 @@ impl Extrapolation {
                     } else {
                         1.0
                     };
-                    // A step that the end of the interval cut short does not limit later ones.
+                    // A step that was shortened by the end of the interval does not limit later ones.
                     self.step =
                         if last && factor >= 1.0 { self.step.max(step * factor) } else { step * factor };
                 }
@@ -116,7 +116,7 @@ impl Extrapolation {
         Ok(())
     }
 
-    /// Fills the table until a column agrees with the one before it, and returns which; none where that does not happen.
+    /// Fills the table until a column agrees with the previous one and returns its index; `None` without convergence.
     fn attempt(
         &mut self,
         t: f64,
@@ -126,8 +126,8 @@ impl Extrapolation {
     ) -> Result<Option<usize>> {
         for row in 0..COLUMNS {
             self.midpoint(t, step, 2 * (row + 1), y, rate)?;
-            // Neville's scheme in the square of the substep: `now` becomes the row's next column, and the row before
-            // moves out of the table as it goes.
+            // Neville's scheme in the square of the substep: `now` becomes the next column of the row, and the previous row is
+            // replaced in the table.
             for column in 0..row {
                 let ratio = (row + 1) as f64 / (row - column) as f64;
                 let factor = (ratio * ratio - 1.0).recip();
@@ -142,7 +142,7 @@ impl Extrapolation {
                     (new - old).abs() / (1.0 + y.abs().max(new.abs()))
                 };
                 let pairs = self.now.iter().zip(&self.table[row - 1]).zip(y);
-                // A NaN is larger than every tolerance.
+                // The comparison fails for NaN.
                 let converged = pairs.map(scaled).all(|error| error <= self.tolerance);
                 if converged {
                     return Ok(Some(row));
@@ -152,7 +152,7 @@ impl Extrapolation {
         Ok(None)
     }
 
-    /// The midpoint rule with `count` substeps, from the rate in `start`; the result is in `now`.
+    /// Applies the midpoint rule with `count` substeps, from the rate in `start`; the result is in `now`.
     fn midpoint(
         &mut self,
         t: f64,

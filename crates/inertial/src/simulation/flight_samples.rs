@@ -15,11 +15,11 @@ enum Target {
     Wheel(usize),
 }
 
-/// True values of a free flight without total momentum, sample after sample; the base stays neutral, since where it is does
-/// not matter.
+/// True values of a free flight with zero total momentum, sample after sample. The base stays neutral, because its pose does not
+/// matter.
 #[derive(Debug, Clone)]
 pub struct FlightSamples {
-    /// Times.
+    /// Times (s).
     pub t: Vec<f64>,
     /// Positions, `nq` per sample.
     pub q: Vec<f64>,
@@ -32,7 +32,7 @@ pub struct FlightSamples {
 }
 
 impl FlightSamples {
-    /// Flies a trajectory of joints and wheels, sampled at a rate (Hz).
+    /// Simulates a trajectory of joints and wheels, sampled at a rate (Hz).
     pub fn new(mechanism: &Mechanism, trajectory: &Trajectory, rate: f64) -> Result<Self> {
         let targets =
             trajectory.joints().iter().map(|name| target(mechanism, name)).collect::<Result<Vec<_>>>()?;
@@ -62,23 +62,23 @@ impl FlightSamples {
         Ok(out)
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.t.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.t.is_empty()
     }
 
-    /// Returns the samples for an estimate, with the given positions and rates in place of the true ones.
+    /// Returns the samples for an estimate, with the given positions and rates instead of the true ones.
     pub fn samples<'a>(&'a self, q: &'a [f64], v: &'a [f64]) -> MomentumSamples<'a> {
         MomentumSamples { q, v, momentum: &self.momentum }
     }
 
-    /// Forces of the joints during the flight, `nv` per sample: the base accelerates so that nothing pushes it. Wheels are
-    /// taken to turn steadily.
+    /// Computes the forces of the joints during the flight, `nv` per sample. The base accelerates so that its external wrench is
+    /// zero. Wheel rates are assumed constant.
     pub fn forces(&self, mechanism: &Mechanism) -> Result<Vec<f64>> {
         let (nq, nv) = (mechanism.nq(), mechanism.nv());
         let dynamics = InverseDynamics::new(mechanism);
@@ -102,7 +102,7 @@ impl FlightSamples {
     }
 }
 
-/// Root mean squares of what a model predicts wrongly on a flight (paper 002, eq. 42 and table 6).
+/// Root mean square prediction errors of a model on a flight (paper 002, eq. 42 and table 6).
 #[derive(Debug, Clone, PartialEq)]
 pub struct PredictionErrors {
     /// Twist of the base: linear (m/s), then angular (rad/s).
@@ -111,7 +111,8 @@ pub struct PredictionErrors {
     pub forces: Vec<f64>,
 }
 
-/// Computes the errors of an estimated mechanism in predicting base motion and forces of a flight of the true one, given the joints' motion.
+/// Computes the errors of an estimated mechanism in predicting base motion and forces of a flight of the true one, given the
+/// motion of the joints.
 pub fn prediction_errors(
     truth: &Mechanism,
     estimated: &Mechanism,

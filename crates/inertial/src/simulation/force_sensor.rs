@@ -8,14 +8,14 @@ use crate::spatial::{Force, Inertia, Motion, Pose};
 use crate::{Error, Result};
 use nalgebra::Vector3;
 
-/// A link that a sensor carries.
+/// Link that a sensor carries.
 struct Carried {
     body: usize,
     pose: Pose<f64>,
     inertia: Inertia<f64>,
 }
 
-/// Force/torque sensor in the frame of a link: reads the wrench that it exerts on the link and on all that is attached to it.
+/// Force/torque sensor in the frame of a link: measures the wrench that it exerts on the link and on all bodies attached to it.
 ///
 /// ```
 /// use inertial::dynamics::ClosedMechanism;
@@ -81,7 +81,7 @@ impl<'m> ForceSensor<'m> {
         })
     }
 
-    /// Returns force, then moment, at the origin and along the axes of the link's frame.
+    /// Returns force, then moment, at the origin and along the axes of the link frame.
     pub fn read(&mut self, reading: &Reading) -> Result<[f64; 6]> {
         let ws = &mut self.workspace;
         body_accelerations(self.mechanism, ws, &reading.q, &reading.v, &reading.a)?;
@@ -89,7 +89,7 @@ impl<'m> ForceSensor<'m> {
         let mut total = Force::new(Vector3::zeros(), Vector3::zeros());
         for link in &self.carried {
             let place = ws.poses()[link.body];
-            // What falls freely is not carried.
+            // Proper acceleration: bodies in free fall exert no force.
             let falling = Motion::new(Vector3::zeros(), place.rotation.tr_mul(&gravity));
             let proper = ws.accelerations()[link.body] - falling;
             let [velocity, acceleration] =

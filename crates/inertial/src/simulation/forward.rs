@@ -9,15 +9,15 @@ use crate::dynamics::{ClosedMechanism, ClosedWorkspace, Frame};
 use crate::mechanism::{Base, Mechanism};
 use crate::spatial::{Force, Pose};
 
-/// Error of each step in every coordinate; what a minute of steps adds up to stays below 1e-9.
+/// Error tolerance of each step in every coordinate; the error accumulated over a minute stays below 1e-9.
 const TOLERANCE: f64 = 1e-13;
 
-/// A mechanism that moves as its actuators, friction and gravity make it: open chains by the articulated-body algorithm,
+/// Mechanism that moves under the forces of its actuators, friction and gravity: open chains by the articulated-body algorithm,
 /// loops on their independent coordinates.
 ///
-/// Positions, velocities, the work of all forces but gravity's and (with a floating base) the impulse of all external
-/// forces are integrated together to nearly full precision; after every sample loops are closed again and quaternions get
-/// unit length. So [`Balance`] measures how well energy and momentum are conserved, whatever acts.
+/// Positions, velocities, the work of all forces except gravity and (with a floating base) the impulse of all external forces are
+/// integrated together with almost full precision. After every sample, loops are closed again and quaternions are normalized.
+/// [`Balance`] therefore measures the conservation of energy and momentum for any forces.
 ///
 /// ```
 /// use inertial::dynamics::ClosedMechanism;
@@ -34,7 +34,7 @@ const TOLERANCE: f64 = 1e-13;
 pub struct Forward<'c, 'm> {
     plant: Plant<'c, 'm>,
     integrator: Extrapolation,
-    /// Positions of the tree, independent velocities, work, impulse.
+    /// State: positions of the tree, independent velocities, work, impulse.
     y: Vec<f64>,
     start: (f64, Force<f64>),
 }
@@ -43,15 +43,15 @@ pub struct Forward<'c, 'm> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Balance {
-    /// Change of kinetic and potential energy less the work done (J).
+    /// Change of kinetic and potential energy minus the work done (J).
     pub energy: f64,
-    /// The energies that this is the difference of (J).
+    /// Magnitude of the energies in that difference (J).
     pub energy_scale: f64,
-    /// Momentum balance of a floating base: change of momentum less the impulse of external forces (N s, N m s).
+    /// Momentum balance of a floating base: change of momentum minus the impulse of external forces (N s, N m s).
     pub momentum: Option<f64>,
 }
 
-/// Everything but the state.
+/// Simulation data without the state.
 struct Plant<'c, 'm> {
     closed: &'c ClosedMechanism<'m>,
     workspace: ClosedWorkspace,
@@ -64,7 +64,7 @@ struct Plant<'c, 'm> {
 }
 
 impl<'c, 'm> Forward<'c, 'm> {
-    /// Starts at the independent positions and velocities among the tree's `q` and `v`.
+    /// Creates a simulation that starts at the independent positions and velocities in `q` and `v` of the tree.
     pub fn new(closed: &'c ClosedMechanism<'m>, forces: JointForces, q: &[f64], v: &[f64]) -> Result<Self> {
         refuse_parts(closed)?;
         let mechanism = closed.mechanism();
@@ -99,8 +99,8 @@ impl<'c, 'm> Forward<'c, 'm> {
         Ok(forward)
     }
 
-    /// Moves on from time `from` to `to` under the forces that `torque(t, tau)` writes for every coordinate of the tree
-    /// (zero where it does not).
+    /// Advances the simulation from time `from` to `to` with the forces that `torque(t, tau)` writes for the coordinates of the
+    /// tree (zero by default).
     pub fn advance(&mut self, from: f64, to: f64, mut torque: impl FnMut(f64, &mut [f64])) -> Result<()> {
         let Self { plant, integrator, y, .. } = self;
         integrator.advance(from, to, y, |t, y, rates| {
@@ -116,7 +116,7 @@ impl<'c, 'm> Forward<'c, 'm> {
         Ok(())
     }
 
-    /// Computes the sensor readings, with the actuators' forces `tau` (one per coordinate of the tree).
+    /// Computes the sensor readings, with the actuator forces `tau` (one per coordinate of the tree).
     pub fn read(&mut self, tau: &[f64], reading: &mut Reading) -> Result<()> {
         let Self { plant, y, .. } = self;
         let closed = plant.closed;
@@ -153,7 +153,7 @@ impl<'c, 'm> Forward<'c, 'm> {
         })
     }
 
-    /// Energy, momentum in the world, and the size of the energies.
+    /// Returns the energy, the momentum in the world, and the magnitude of the energies.
     fn totals(&mut self) -> Result<(f64, Force<f64>, f64)> {
         let Plant { closed, workspace, .. } = &mut self.plant;
         let (nq, n) = (closed.mechanism().nq(), closed.dof());
@@ -166,8 +166,8 @@ impl<'c, 'm> Forward<'c, 'm> {
 }
 
 impl Plant<'_, '_> {
-    /// Accelerations of the independent coordinates under the forces in `acting`; leaves all forces, friction included, in
-    /// `projected` and the tree's velocities in `v`.
+    /// Computes the accelerations of the independent coordinates for the forces in `acting`; leaves all forces, including
+    /// friction, in `projected` and the velocities of the tree in `v`.
     fn accelerate(&mut self, q: &[f64], v: &[f64]) -> Result<()> {
         let Self { closed, workspace, forces, acting, projected, accelerations, .. } = self;
         closed.velocities(workspace, q, v, &mut self.v)?;
@@ -211,7 +211,7 @@ impl Plant<'_, '_> {
     }
 }
 
-/// The weight of all bodies, about the world's origin.
+/// Returns the weight of all bodies as a wrench about the world origin.
 fn weight(mechanism: &Mechanism, poses: &[Pose<f64>]) -> Force<f64> {
     let gravity = mechanism.gravity();
     let (mut mass, mut moment) = (0.0, Vector3::zeros());

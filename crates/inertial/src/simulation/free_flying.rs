@@ -12,22 +12,22 @@ use crate::{Error, Result};
 const NQ: usize = 7;
 const NV: usize = 6;
 
-/// Rule of integration of the base pose.
+/// Integration rule of the base pose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PoseRule {
-    /// Integration to nearly full precision, by [`Extrapolation`].
+    /// Integration with almost full precision, by [`Extrapolation`].
     #[default]
     Exact,
     /// Trapezoid rule, with the mean of the twists at both ends of a sample: `X ← X exp(½ Δt (V₀ + V₁))`.
     Trapezoid,
-    /// Euler's rule, with the twist at the start of a sample (to reproduce published results): `X ← X exp(Δt V₀)`.
+    /// Euler rule, with the twist at the start of a sample (to reproduce published results): `X ← X exp(Δt V₀)`.
     Euler,
 }
 
-/// The base of a free-flying robot, moved by momentum conservation (paper 002, eqs 1–6).
+/// Base of a free-flying robot, moved by momentum conservation (paper 002, eqs 1–6).
 ///
-/// Nothing acts on the robot from outside: the world frame falls with it, so gravity plays no part. With the momentum
-/// `p(q, v)` of the robot and `h` of the wheels, both in the base's frame, the base's twist solves
+/// There are no external forces: the world frame falls with the robot, so gravity has no effect. With the momentum `p(q, v)` of
+/// the robot and `h` of the wheels, both in the frame of the base, the twist of the base is the solution of
 /// `M(q) V + p(q, [0, v]) + h = Xᵀ P`, where `P` is the total momentum (zero, or [given](Self::with_momentum)).
 ///
 /// ```
@@ -51,19 +51,19 @@ pub struct FreeFlyer<'m> {
     momentum: Force<f64>,
     rule: PoseRule,
     integrator: Extrapolation,
-    /// The robot with its base at the origin and at rest.
+    /// State of the robot with its base at the origin and at rest.
     q: Vec<f64>,
     v: Vec<f64>,
-    /// Scratch of [`Self::advance`].
+    /// Memory of [`Self::advance`].
     velocities: Vec<f64>,
     rates: Vec<f64>,
 }
 
 impl<'m> FreeFlyer<'m> {
-    /// Tolerance of the pose in one step (m, or parts of a quaternion): rounding is some 1e-16.
+    /// Error tolerance of the pose per step (m, or components of a quaternion); rounding errors are about 1e-16.
     const TOLERANCE: f64 = 1e-13;
 
-    /// A robot of no total momentum.
+    /// Creates a robot with zero total momentum.
     pub fn new(mechanism: &'m Mechanism) -> Result<Self> {
         if mechanism.base() != Base::Floating {
             return Err(Error::NotApplicable("free flight needs a floating base".into()));
@@ -84,26 +84,26 @@ impl<'m> FreeFlyer<'m> {
         })
     }
 
-    /// Sets the total momentum of robot and wheels, at the world's origin in world axes.
+    /// Sets the total momentum of robot and wheels, at the world origin in world axes.
     pub fn with_momentum(mut self, total: Force<f64>) -> Self {
         self.momentum = total;
         self
     }
 
-    /// Sets the rule for the pose.
+    /// Sets the integration rule of the pose.
     pub fn with_rule(mut self, rule: PoseRule) -> Self {
         self.rule = rule;
         self
     }
 
-    /// The mechanism.
+    /// Returns the mechanism.
     pub fn mechanism(&self) -> &'m Mechanism {
         self.mechanism
     }
 
-    /// Writes the base's twist into the first six entries of `v`, whose others are the joints' velocities, at the
-    /// configuration `q` (base included) with the wheels turning at the rates `wheels` (rad/s, relative to their
-    /// carriers). Returns the momentum of the robot without its wheels at the base's origin, in the base's frame.
+    /// Writes the twist of the base into the first six entries of `v`, whose other entries are the joint velocities, at the
+    /// configuration `q` (including the base) with the wheel rates `wheels` (rad/s, relative to their carriers). Returns the
+    /// momentum of the robot without its wheels at the origin of the base, in the frame of the base.
     pub fn respond(&mut self, q: &[f64], v: &mut [f64], wheels: &[f64]) -> Result<Force<f64>> {
         let mechanism = self.mechanism;
         check("position vector", q.len(), mechanism.nq())?;
@@ -122,7 +122,7 @@ impl<'m> FreeFlyer<'m> {
         for (wheel, rate) in mechanism.wheels().iter().zip(wheels) {
             stored += poses[wheel.body].rotation * wheel.axis * (wheel.inertia * rate);
         }
-        // From here on in the base's frame.
+        // All following quantities are in the frame of the base.
         let base = poses[0];
         let inertia = inertia.transformed(&base.inverse());
         let stored = Force::new(base.rotation.tr_mul(&stored), Vector3::zeros());
@@ -133,11 +133,11 @@ impl<'m> FreeFlyer<'m> {
         Ok(own)
     }
 
-    /// Takes the base's pose in `q` from time `from` to `to`. `motion(t, q, v, wheels)` writes the joints' positions
-    /// (after the base's seven), their velocities (after the base's six) and the wheels' rates at time `t`; `q` has the
-    /// joints at `to` afterwards.
+    /// Advances the base pose in `q` from time `from` to `to`. `motion(t, q, v, wheels)` writes the joint positions (after the
+    /// seven of the base), their velocities (after the six of the base) and the wheel rates at time `t`; afterwards `q` contains
+    /// the joints at `to`.
     ///
-    /// With [`PoseRule::Exact`] the motion is asked at many times in between, otherwise at both ends only.
+    /// With [`PoseRule::Exact`] the motion is evaluated at many intermediate times, otherwise at both ends only.
     pub fn advance(
         &mut self,
         from: f64,
@@ -146,7 +146,7 @@ impl<'m> FreeFlyer<'m> {
         mut motion: impl FnMut(f64, &mut [f64], &mut [f64], &mut [f64]),
     ) -> Result<()> {
         check("position vector", q.len(), self.mechanism.nq())?;
-        // Taken out while `self` answers, and put back whatever happens.
+        // Take the buffers out of `self` during the call, and restore them in any case.
         let (mut v, mut wheels) = (std::mem::take(&mut self.velocities), std::mem::take(&mut self.rates));
         let done = self.advance_with(from, to, q, &mut v, &mut wheels, &mut motion);
         (self.velocities, self.rates) = (v, wheels);
@@ -189,7 +189,7 @@ impl<'m> FreeFlyer<'m> {
             first.copy_from_slice(&v[..NV]);
             let mut step = first.map(|v| v * (to - from));
             base.integrate(&mut q[..NQ], &step);
-            // The twist at the end depends on the pose there, if little: the iteration contracts with the angle per step.
+            // The twist at the end depends weakly on the pose there: the iteration contracts with the rotation angle per step.
             for _ in 0..if self.rule == PoseRule::Euler { 0 } else { ITERATIONS } {
                 at(self, to, q, v)?;
                 let next: [f64; NV] = std::array::from_fn(|k| 0.5 * (to - from) * (first[k] + v[k]));
@@ -206,8 +206,8 @@ impl<'m> FreeFlyer<'m> {
         Ok(())
     }
 
-    /// Total momentum of robot and wheels (at the world's origin, in world axes), mass and centre of mass: what the flight
-    /// must keep, computed without knowing that.
+    /// Computes the total momentum of robot and wheels (at the world origin, in world axes), mass and centre of mass. These are
+    /// the conserved quantities of the flight, computed independently of the conservation laws.
     pub fn totals(
         &mut self,
         q: &[f64],
@@ -228,16 +228,16 @@ impl<'m> FreeFlyer<'m> {
         Ok((total, mass, moment / mass))
     }
 
-    /// The base's frame in the world.
+    /// Returns the frame of the base in the world.
     fn pose(&self, q: &[f64]) -> Pose<f64> {
         self.mechanism.bodies()[0].pose(q)
     }
 }
 
-/// Iterations of the implicit trapezoid rule; each gains some digits at the rotations of one sample.
+/// Number of iterations of the implicit trapezoid rule; each gains some digits for the rotation of one sample.
 const ITERATIONS: usize = 20;
 
-/// The twist of a body of the given inertia and momentum, both in its frame.
+/// Returns the twist of a body with the given inertia and momentum, both in its frame.
 fn twist_of(inertia: &Inertia<f64>, momentum: &Force<f64>) -> Result<Motion<f64>> {
     let singular = || {
         Error::Singular(
@@ -249,7 +249,7 @@ fn twist_of(inertia: &Inertia<f64>, momentum: &Force<f64>) -> Result<Motion<f64>
         return Err(singular());
     }
     let centre = inertia.first_moment / inertia.mass;
-    // Inertia and momentum about the centre of mass, where rotation and translation part.
+    // Inertia and momentum about the centre of mass, where rotation and translation are decoupled.
     let about = inertia.transformed(&Pose::from_translation(-centre)).rotational;
     let spin = momentum.angular - centre.cross(&momentum.linear);
     let angular = about.cholesky().ok_or_else(singular)?.solve(&spin);

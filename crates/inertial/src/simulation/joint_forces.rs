@@ -3,8 +3,8 @@
 use crate::mechanism::{JointType, Mechanism};
 use crate::{Error, Place, Result};
 
-/// Speed (rad/s or m/s) at which Coulomb friction has three quarters of its force where motion is computed from forces:
-/// `tanh(v/c)` stands for the sign of the velocity, which no integrator can follow through zero.
+/// Speed (rad/s or m/s) at which Coulomb friction reaches three quarters of its force in forward simulation: `tanh(v/c)` replaces
+/// the sign of the velocity, which cannot be integrated through zero.
 const CREEP: f64 = 0.01;
 
 /// Passive forces of the joints of a mechanism, by velocity coordinate.
@@ -15,7 +15,7 @@ pub struct JointForces {
     springs: Vec<Spring>,
 }
 
-/// `stiffness · (ratio q + offset)` at one coordinate.
+/// Spring force `stiffness · (ratio q + offset)` at one coordinate.
 #[derive(Debug, Clone, Copy)]
 struct Spring {
     q: usize,
@@ -25,23 +25,23 @@ struct Spring {
     offset: f64,
 }
 
-/// Coulomb friction near standstill.
+/// Coulomb friction model near standstill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standstill {
     /// Sign of the velocity (zero at zero).
     Sign,
-    /// Smoothly, so that motion can be integrated.
+    /// Smooth transition, so that the motion can be integrated.
     Smooth,
 }
 
 impl JointForces {
-    /// No forces.
+    /// Creates zero forces.
     pub fn none(mechanism: &Mechanism) -> Self {
         let zeros = vec![0.0; mechanism.nv()];
         Self { viscous: zeros.clone(), coulomb: zeros, springs: Vec::new() }
     }
 
-    /// Creates the forces that the model describes; those of a following joint act on its leader's coordinate.
+    /// Creates the forces of the model; those of a following joint act on the coordinate of its leader.
     pub fn of(mechanism: &Mechanism) -> Result<Self> {
         let mut out = Self::none(mechanism);
         for (index, joint) in mechanism.joints().iter().enumerate() {
@@ -81,12 +81,12 @@ impl JointForces {
         Ok(out)
     }
 
-    /// Returns whether there are any.
+    /// Returns whether there are no forces.
     pub fn is_empty(&self) -> bool {
         self.springs.is_empty() && self.viscous.iter().chain(&self.coulomb).all(|x| *x == 0.0)
     }
 
-    /// Adds to `tau` what actuators need besides moving the bodies, at the tree's `q` and `v`.
+    /// Adds the actuator forces that compensate the passive forces to `tau`, at `q` and `v` of the tree.
     pub fn add(&self, q: &[f64], v: &[f64], standstill: Standstill, tau: &mut [f64]) {
         let coefficients = self.viscous.iter().zip(&self.coulomb);
         for ((tau, v), (viscous, coulomb)) in tau.iter_mut().zip(v).zip(coefficients) {

@@ -1,7 +1,7 @@
 //! Simulation of motion and sensors.
 //!
-//! A [`PrescribedMotion`] prescribes motion or forces over time. From it, sample by sample in constant memory, [`Prescribed`] finds
-//! the forces of a given motion, [`Forward`] the motion of given forces, and [`FreeFlyer`] the motion of a floating base
+//! A [`PrescribedMotion`] prescribes motion or forces over time. Based on it, sample by sample in constant memory, [`Prescribed`]
+//! computes the forces of a given motion, [`Forward`] the motion for given forces, and [`FreeFlyer`] the motion of a floating base
 //! from the conservation of momentum. [`Sensors`] add bias, noise and quantization.
 
 mod curve;

@@ -5,7 +5,7 @@ use crate::dynamics::{ClosedMechanism, ClosedWorkspace};
 use crate::mechanism::Base;
 use crate::{Error, Result};
 
-/// Everything that sensors could read at one time, in the tree's coordinates.
+/// All quantities that sensors can measure at one time, in the coordinates of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// Positions.
@@ -14,21 +14,21 @@ pub struct Reading {
     pub v: Vec<f64>,
     /// Accelerations.
     pub a: Vec<f64>,
-    /// Forces of the actuators; on a floating base the net external wrench (force, then moment). With loops those on the
-    /// independent coordinates, zero elsewhere.
+    /// Forces of the actuators; for a floating base the net external wrench (force, then moment). For mechanisms with loops, those
+    /// on the independent coordinates, zero elsewhere.
     pub tau: Vec<f64>,
     /// Wrench between robot and world: force, then moment.
     pub wrench: [f64; 6],
     /// Wrench of a force/torque sensor: force, then moment.
     pub sensor: [f64; 6],
-    /// Momentum of the robot without its wheels in the base's frame: linear, then angular.
+    /// Momentum of the robot without its wheels in the frame of the base: linear, then angular.
     pub momentum: [f64; 6],
     /// Rates of the wheels.
     pub wheels: Vec<f64>,
 }
 
 impl Reading {
-    /// Creates a reading of zeros at the assembled configuration.
+    /// Creates a zero reading at the assembled configuration.
     pub fn new(closed: &ClosedMechanism<'_>) -> Self {
         let mechanism = closed.mechanism();
         let zeros = vec![0.0; mechanism.nv()];
@@ -45,7 +45,7 @@ impl Reading {
     }
 }
 
-/// Completes a given motion: dependent joints of loops, forces of the actuators, wrench on the base.
+/// Inverse-dynamics simulation of a given motion: dependent joints of loops, actuator forces, wrench on the base.
 ///
 /// ```
 /// use inertial::dynamics::ClosedMechanism;
@@ -67,7 +67,7 @@ pub struct Prescribed<'c, 'm> {
     closed: &'c ClosedMechanism<'m>,
     workspace: ClosedWorkspace,
     forces: JointForces,
-    /// The closed configuration of the last sample, from which the next is reached.
+    /// Closed configuration of the last sample, from which the next one is computed.
     q: Vec<f64>,
     target: Vec<f64>,
     v: Vec<f64>,
@@ -94,7 +94,7 @@ impl<'c, 'm> Prescribed<'c, 'm> {
         })
     }
 
-    /// From the independent positions, velocities and accelerations in `reading`, writes all others, `tau` and `wrench`.
+    /// Computes all other fields, `tau` and `wrench` from the independent positions, velocities and accelerations in `reading`.
     pub fn complete(&mut self, reading: &mut Reading) -> Result<()> {
         let (closed, ws) = (self.closed, &mut self.workspace);
         for (target, &k) in self.target.iter_mut().zip(closed.independent_positions()) {
@@ -136,7 +136,7 @@ pub(super) fn force_first(f: &crate::spatial::Force<f64>) -> [f64; 6] {
     [l.x, l.y, l.z, a.x, a.y, a.z]
 }
 
-/// A ball joint that is independent only in part cannot be prescribed coordinate by coordinate.
+/// Rejects ball joints of which only a part is independent, because they cannot be prescribed by coordinate.
 pub(super) fn refuse_parts(closed: &ClosedMechanism<'_>) -> Result<()> {
     let independent = |k: &usize| closed.independent().contains(k);
     for joint in closed.mechanism().joints().iter().filter(|j| j.follows.is_none()) {

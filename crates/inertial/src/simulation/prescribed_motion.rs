@@ -5,9 +5,9 @@ use crate::excitation::{Motion, Trajectory};
 use crate::mechanism::Mechanism;
 use crate::{Error, Result};
 
-/// The prescribed part of a mechanism's motion, from samples or from a [`Trajectory`].
+/// Prescribed part of the motion of a mechanism, from samples or from a [`Trajectory`].
 ///
-/// Joints that are not prescribed rest where the model assembles them, wheels stand still.
+/// Joints that are not prescribed rest in the assembled configuration; wheels do not turn.
 #[derive(Debug, Clone)]
 pub struct PrescribedMotion<'m, 't> {
     mechanism: &'m Mechanism,
@@ -26,9 +26,9 @@ struct Sampled {
     rest: Vec<f64>,
     /// Curves of the coordinates, by joint.
     joints: Vec<(usize, Vec<Curve>)>,
-    /// Angle or rate, by wheel.
+    /// Angle or rate of each prescribed wheel.
     wheels: Vec<(usize, Turn)>,
-    /// Forces by velocity coordinate, linear between samples.
+    /// Forces by velocity coordinate, with linear interpolation between samples.
     forces: Vec<(usize, Vec<f64>)>,
     memory: [Vec<f64>; 2],
 }
@@ -40,7 +40,7 @@ enum Turn {
 }
 
 impl<'m, 't> PrescribedMotion<'m, 't> {
-    /// Nothing moves yet, from the first to the last of `times` (s), which ascend.
+    /// Creates a motion at rest from the first to the last of `times` (s), which must be ascending.
     pub fn sampled(mechanism: &'m Mechanism, times: Vec<f64>) -> Self {
         let zeros = vec![0.0; mechanism.nq()];
         let sampled = Sampled {
@@ -54,7 +54,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         Self { mechanism, source: Source::Sampled(sampled) }
     }
 
-    /// Joints (and base) follow one trajectory, wheels another.
+    /// Creates a motion whose joints (and base) follow one trajectory and whose wheels follow another.
     pub fn designed(
         mechanism: &'m Mechanism,
         joints: &'t Trajectory,
@@ -74,8 +74,8 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         Ok(Self { mechanism, source: Source::Designed { motion, wheels, targets, memory } })
     }
 
-    /// Prescribes a joint by one column per position coordinate, and per velocity coordinate its velocities and
-    /// accelerations where they are known. Quaternions may change their sign from sample to sample.
+    /// Prescribes a joint by one column per position coordinate, and optionally velocities and accelerations per velocity
+    /// coordinate. Quaternions may change their sign from sample to sample.
     pub fn joint(
         &mut self,
         joint: usize,
@@ -103,7 +103,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         let (first, second) = match velocities {
             None => (None, None),
             Some(v) => {
-                // Without accelerations only the first derivatives are meant.
+                // Without accelerations, only the first derivatives are used.
                 let still = vec![vec![0.0; n]; nv];
                 let a = accelerations.unwrap_or(&still);
                 let mut out = [vec![vec![0.0; n]; nq], vec![vec![0.0; n]; nq]];
@@ -130,7 +130,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         Ok(())
     }
 
-    /// Prescribes a wheel by its rates (rad/s), or by its angles where there are none.
+    /// Prescribes a wheel by its rates (rad/s), or by its angles if there are no rates.
     pub fn wheel(&mut self, wheel: usize, angles: Option<Vec<f64>>, rates: Option<Vec<f64>>) -> Result<()> {
         let sampled = self.samples()?;
         let turn = match (angles, rates) {
@@ -142,7 +142,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         Ok(())
     }
 
-    /// Prescribes the force on a velocity coordinate: straight lines between the samples.
+    /// Prescribes the force on a velocity coordinate, with linear interpolation between the samples.
     pub fn force(&mut self, coordinate: usize, values: Vec<f64>) -> Result<()> {
         let sampled = self.samples()?;
         let (expected, found) = (sampled.times.len(), values.len());
@@ -162,7 +162,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         }
     }
 
-    /// Start and end time (s).
+    /// Returns start and end time (s).
     pub fn span(&self) -> (f64, f64) {
         match &self.source {
             Source::Sampled(s) => (s.times[0], s.times[s.times.len() - 1]),
@@ -172,7 +172,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         }
     }
 
-    /// The times of its samples, where it has some.
+    /// Returns the times of the samples, if there are any.
     pub fn times(&self) -> Option<&[f64]> {
         match &self.source {
             Source::Sampled(s) => Some(&s.times),
@@ -180,7 +180,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         }
     }
 
-    /// Writes the state of the tree and the rates of the wheels at time `t`.
+    /// Computes the state of the tree and the wheel rates at time `t`.
     pub fn state(
         &mut self,
         t: f64,
@@ -222,7 +222,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         Ok(())
     }
 
-    /// Writes the prescribed forces at time `t`, zero where none are.
+    /// Computes the prescribed forces at time `t`, zero by default.
     pub fn forces(&self, t: f64, tau: &mut [f64]) {
         tau.fill(0.0);
         if let Source::Sampled(Sampled { times, forces, .. }) = &self.source {
@@ -238,7 +238,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
     }
 }
 
-/// Gives quaternions unit length and the sign nearest the sample before.
+/// Normalizes quaternions and selects the sign closest to the previous sample.
 fn make_continuous(kind: &crate::mechanism::JointType, positions: &mut [Vec<f64>]) {
     if kind.nq() == kind.nv() {
         return;

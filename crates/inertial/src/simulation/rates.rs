@@ -12,7 +12,7 @@ fn quaternion(x: &[f64]) -> Quaternion<f64> {
     Quaternion::new(x[3], x[0], x[1], x[2])
 }
 
-/// First and second derivatives of the coordinates `q` at the velocities `v` and accelerations `a`.
+/// Computes the first and second derivatives of the coordinates `q` at the velocities `v` and accelerations `a`.
 pub(super) fn derivatives(
     joint: &JointType,
     q: &[f64],
@@ -38,14 +38,14 @@ pub(super) fn derivatives(
     }
 }
 
-/// `q'' = ½ (q' ⊗ ω + q ⊗ ω')`.
+/// Computes `q'' = ½ (q' ⊗ ω + q ⊗ ω')`.
 fn turning(q: &[f64], w: &[f64], dw: &[f64], first: &[f64], second: &mut [f64]) {
     let imaginary = |w: &[f64]| Quaternion::from_imag(vector(w));
     let sum = (quaternion(first) * imaginary(w) + quaternion(q) * imaginary(dw)) * 0.5;
     second[..4].copy_from_slice(sum.coords.as_slice());
 }
 
-/// Velocities and accelerations from the derivatives of the coordinates; gives the quaternion in `q` unit length.
+/// Computes velocities and accelerations from the derivatives of the coordinates, and normalizes the quaternion in `q`.
 pub(super) fn motion(
     joint: &JointType,
     q: &mut [f64],

@@ -6,11 +6,11 @@ use crate::{Error, Result};
 /// Settings by column or group of columns: `tau`, `tau.elbow`, `base.v`, `wrench`.
 pub type Settings = [(String, f64)];
 
-/// Sensors of named columns, the same for the same seed.
+/// Sensors of named columns, reproducible for equal seeds.
 ///
-/// A setting is for the columns whose name it is or begins (`q` for `q.elbow`, `base.w` for `base.wx`); of several, the
-/// longest counts. Noise is Gaussian, of the given standard deviation; that of a quaternion turns it by random small
-/// angles. Each column has numbers of its own, so the noise of one does not depend on which others there are.
+/// A setting applies to the columns whose name equals it or begins with it (`q` for `q.elbow`, `base.w` for `base.wx`); the
+/// longest match has priority. Noise is Gaussian with the given standard deviation; that of a quaternion is a rotation by small
+/// random angles. Each column has its own random numbers, so its noise does not depend on the other columns.
 ///
 /// ```
 /// use inertial::simulation::Sensors;
@@ -38,7 +38,7 @@ struct Column {
 }
 
 impl Sensors {
-    /// Sensors of the columns `names`, with standard deviations of noise, constant biases and steps of quantization.
+    /// Creates sensors of the columns `names`, with standard deviations of noise, constant biases and quantization steps.
     pub fn new(
         names: &[String],
         noise: &Settings,
@@ -85,10 +85,10 @@ impl Sensors {
         })
     }
 
-    /// Turns true values into measured ones.
+    /// Converts true values to measured ones.
     ///
     /// # Panics
-    /// Where `row` has fewer entries than there are columns.
+    /// Panics if `row` has fewer entries than there are columns.
     pub fn measure(&mut self, row: &mut [f64]) {
         for &k in &self.quaternions {
             let turn: [f64; 3] = std::array::from_fn(|i| self.columns[k + i].draw());
@@ -113,7 +113,7 @@ impl Column {
     }
 }
 
-/// Returns whether a setting is for a column: its name, a part before a dot, or a vector without its component.
+/// Returns whether a setting applies to a column: its name, a part before a dot, or a vector without its component.
 fn applies(key: &str, name: &str) -> bool {
     name.strip_prefix(key).is_some_and(|rest| {
         rest.is_empty()
@@ -127,7 +127,7 @@ fn setting(settings: &Settings, name: &str) -> f64 {
     fitting.max_by_key(|(key, _)| key.len()).map_or(0.0, |(_, value)| *value)
 }
 
-/// Normally distributed numbers (Box and Muller), in pairs.
+/// Generator of normally distributed numbers (Box-Muller transform), in pairs.
 #[derive(Debug, Clone)]
 struct Gaussian {
     source: SplitMix,
@@ -135,7 +135,7 @@ struct Gaussian {
 }
 
 impl Gaussian {
-    /// Creates the generator of one column, seeded by Fowler, Noll and Vo's hash of its name and the seed.
+    /// Creates the generator of one column, seeded by the FNV hash of its name and the seed.
     fn new(seed: u64, name: &str) -> Self {
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let bytes = seed.to_le_bytes().into_iter().chain(name.bytes());
@@ -146,7 +146,7 @@ impl Gaussian {
         if let Some(x) = self.second.take() {
             return x;
         }
-        // Above zero, at most one.
+        // Uniform in the half-open interval (0, 1].
         let mut uniform = || ((self.source.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         let (radius, angle) = ((-2.0 * uniform().ln()).sqrt(), std::f64::consts::TAU * uniform());
         self.second = Some(radius * angle.sin());

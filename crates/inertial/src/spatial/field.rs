@@ -5,16 +5,16 @@ use std::ops::Neg;
 use nalgebra::{ClosedAddAssign, ClosedMulAssign, ClosedSubAssign, Scalar};
 use num_traits::{One, Zero};
 
-/// A commutative field (or, for p-adic lifting, a local ring): `f64`, GF(p), Z/pᵏ.
+/// Commutative field (or, for p-adic lifting, a local ring): `f64`, GF(p), Z/pᵏ.
 ///
-/// The bounds are those under which nalgebra multiplies fixed-size matrices.
+/// The bounds are those required by nalgebra to multiply fixed-size matrices.
 pub trait Field:
     Scalar + Copy + Zero + One + ClosedAddAssign + ClosedSubAssign + ClosedMulAssign + Neg<Output = Self>
 {
-    /// The image of an integer.
+    /// Returns the image of an integer.
     fn from_i64(n: i64) -> Self;
 
-    /// The multiplicative inverse, `None` for zero and other non-units.
+    /// Returns the multiplicative inverse, `None` for zero and other non-units.
     fn inverse(self) -> Option<Self>;
 }
 

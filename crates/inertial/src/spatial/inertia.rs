@@ -9,12 +9,12 @@ use super::{Field, Force, Motion, Pose};
 /// Names of the ten parameters of a body, in order (paper 003, eq. 35).
 pub const PARAMETER_NAMES: [&str; 10] = ["m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"];
 
-/// The ten parameters `π` of a body as a column, in the order of [`PARAMETER_NAMES`].
+/// Column of the ten parameters `π` of a body, in the order of [`PARAMETER_NAMES`].
 pub type Parameters<T = f64> = SVector<T, 10>;
 
 /// Spatial inertia of a body about the origin of its frame.
 ///
-/// Any ten numbers are allowed; whether a body can have them is [`super::PseudoInertia`]'s question.
+/// Any ten numbers are allowed; [`super::PseudoInertia`] decides whether they are physically consistent.
 ///
 /// ```
 /// use inertial::spatial::Inertia;
@@ -34,13 +34,13 @@ pub struct Inertia<T: Field = f64> {
 }
 
 impl<T: Field> Inertia<T> {
-    /// No mass at all.
+    /// Creates the inertia of a massless body.
     #[inline]
     pub fn zero() -> Self {
         Self { mass: T::zero(), first_moment: Vector3::zeros(), rotational: Matrix3::zeros() }
     }
 
-    /// From the ten parameters.
+    /// Creates an inertia from the ten parameters.
     #[inline]
     pub fn from_parameters(p: &Parameters<T>) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl<T: Field> Inertia<T> {
         }
     }
 
-    /// The ten parameters (the paper's `[I]^∨`).
+    /// Returns the ten parameters (the paper's `[I]^∨`).
     #[inline]
     pub fn parameters(&self) -> Parameters<T> {
         let (h, i) = (&self.first_moment, &self.rotational);
@@ -68,7 +68,7 @@ impl<T: Field> Inertia<T> {
         ])
     }
 
-    /// Momentum of the body moving with twist `v`, `I v`.
+    /// Computes the momentum `I v` of the body moving with twist `v`.
     #[inline]
     pub fn apply(&self, v: &Motion<T>) -> Force<T> {
         Force::new(
@@ -97,7 +97,7 @@ impl<T: Field> Inertia<T> {
         }
     }
 
-    /// Wrench needed to move the body: `I a + v ×* I v`.
+    /// Computes the wrench needed to move the body: `I a + v ×* I v`.
     #[inline]
     pub fn wrench(&self, v: &Motion<T>, a: &Motion<T>) -> Force<T> {
         self.apply(a) + v.cross_force(&self.apply(v))
@@ -111,18 +111,18 @@ impl<T: Field> Inertia<T> {
 }
 
 impl Inertia<f64> {
-    /// From mass, centre of mass and the inertia about it, along the frame's axes (URDF's way).
+    /// Creates an inertia from mass, centre of mass and the inertia about it, along the frame's axes (as in URDF).
     pub fn from_com(mass: f64, com: Vector3<f64>, inertia: Matrix3<f64>) -> Self {
         let shift = Matrix3::from_diagonal_element(com.norm_squared()) - com * com.transpose();
         Self { mass, first_moment: com * mass, rotational: inertia + shift * mass }
     }
 
-    /// Centre of mass; `None` for a massless body.
+    /// Returns the centre of mass; `None` for a massless body.
     pub fn com(&self) -> Option<Vector3<f64>> {
         (self.mass != 0.0).then(|| self.first_moment / self.mass)
     }
 
-    /// Rotational inertia about the centre of mass (about the origin for a massless body).
+    /// Returns the rotational inertia about the centre of mass (about the origin for a massless body).
     pub fn about_com(&self) -> Matrix3<f64> {
         let Some(c) = self.com() else { return self.rotational };
         let shift = Matrix3::from_diagonal_element(c.norm_squared()) - c * c.transpose();
@@ -161,7 +161,7 @@ impl<T: Field> Sub for Inertia<T> {
     }
 }
 
-/// The 6×10 matrix with `body_regressor(v, a) · π = I(π) a + v ×* I(π) v`, rows `[moment; force]`.
+/// Computes the 6×10 matrix with `body_regressor(v, a) · π = I(π) a + v ×* I(π) v`, rows `[moment; force]`.
 #[inline]
 pub fn body_regressor<T: Field>(v: &Motion<T>, a: &Motion<T>) -> SMatrix<T, 6, 10> {
     let w = &v.angular;

@@ -1,7 +1,7 @@
-//! Spatial algebra on the stack: motion and force vectors, poses, inertias and their ten parameters.
+//! Spatial algebra without allocation: motion and force vectors, poses, inertias and their ten parameters.
 //!
-//! Everything here is generic over a [`Field`], so that the same recursion runs in `f64` and exactly
-//! (prime fields); what needs angles or square roots is for `f64` alone.
+//! All types are generic over a [`Field`], so that the same recursion runs in `f64` and exactly (in prime fields).
+//! Functions that need angles or square roots exist for `f64` only.
 
 mod field;
 mod inertia;

@@ -11,20 +11,20 @@ use super::{Field, Force, Motion};
 /// The paper's `ⁱX_p` (parent motion to child coordinates) is [`Pose::pull_motion`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pose<T: Field = f64> {
-    /// The child's axes as columns, in parent coordinates.
+    /// Axes of the child as columns, in parent coordinates.
     pub rotation: Matrix3<T>,
-    /// The child's origin, in parent coordinates.
+    /// Origin of the child, in parent coordinates.
     pub translation: Vector3<T>,
 }
 
-/// The matrix `[v]×` with `[v]× w = v × w`.
+/// Returns the matrix `[v]×` with `[v]× w = v × w`.
 #[inline]
 pub fn skew<T: Field>(v: &Vector3<T>) -> Matrix3<T> {
     let o = T::zero();
     Matrix3::new(o, -v.z, v.y, v.z, o, -v.x, -v.y, v.x, o)
 }
 
-/// Rotation from URDF's roll, pitch, yaw: `Rz(yaw) Ry(pitch) Rx(roll)`.
+/// Computes the rotation from URDF's roll, pitch, yaw: `Rz(yaw) Ry(pitch) Rx(roll)`.
 pub fn rotation_from_rpy(roll: f64, pitch: f64, yaw: f64) -> Matrix3<f64> {
     let (sr, cr) = roll.sin_cos();
     let (sp, cp) = pitch.sin_cos();
@@ -42,7 +42,7 @@ pub fn rotation_from_rpy(roll: f64, pitch: f64, yaw: f64) -> Matrix3<f64> {
     )
 }
 
-/// Rotation from a quaternion `x y z w` of any non-zero length (exactly orthogonal over any field).
+/// Computes the rotation from a quaternion `x y z w` of any non-zero length (exactly orthogonal over any field).
 #[inline]
 pub fn rotation_from_quaternion<T: Field>(x: T, y: T, z: T, w: T) -> Option<Matrix3<T>> {
     let s = (x * x + y * y + z * z + w * w).inverse()?;
@@ -62,45 +62,45 @@ pub fn rotation_from_quaternion<T: Field>(x: T, y: T, z: T, w: T) -> Option<Matr
 }
 
 impl<T: Field> Pose<T> {
-    /// From rotation and translation.
+    /// Creates a pose from rotation and translation.
     #[inline]
     pub fn new(rotation: Matrix3<T>, translation: Vector3<T>) -> Self {
         Self { rotation, translation }
     }
 
-    /// No displacement.
+    /// Creates the identity pose.
     #[inline]
     pub fn identity() -> Self {
         Self::new(Matrix3::identity(), Vector3::zeros())
     }
 
-    /// A pure translation.
+    /// Creates a pure translation.
     #[inline]
     pub fn from_translation(translation: Vector3<T>) -> Self {
         Self::new(Matrix3::identity(), translation)
     }
 
-    /// The parent seen from the child.
+    /// Returns the pose of the parent in the child.
     #[inline]
     pub fn inverse(&self) -> Self {
         let rt = self.rotation.transpose();
         Self::new(rt, -(rt * self.translation))
     }
 
-    /// A point of the child in parent coordinates.
+    /// Transforms a point from child to parent coordinates.
     #[inline]
     pub fn transform_point(&self, x: &Vector3<T>) -> Vector3<T> {
         self.rotation * x + self.translation
     }
 
-    /// A motion vector from child to parent coordinates.
+    /// Transforms a motion vector from child to parent coordinates.
     #[inline]
     pub fn push_motion(&self, m: &Motion<T>) -> Motion<T> {
         let angular = self.rotation * m.angular;
         Motion::new(angular, self.rotation * m.linear + self.translation.cross(&angular))
     }
 
-    /// A motion vector from parent to child coordinates (`ⁱX_p`).
+    /// Transforms a motion vector from parent to child coordinates (`ⁱX_p`).
     #[inline]
     pub fn pull_motion(&self, m: &Motion<T>) -> Motion<T> {
         Motion::new(
@@ -109,14 +109,14 @@ impl<T: Field> Pose<T> {
         )
     }
 
-    /// A force vector from child to parent coordinates (`ⁱX_pᵀ`).
+    /// Transforms a force vector from child to parent coordinates (`ⁱX_pᵀ`).
     #[inline]
     pub fn push_force(&self, f: &Force<T>) -> Force<T> {
         let linear = self.rotation * f.linear;
         Force::new(self.rotation * f.angular + self.translation.cross(&linear), linear)
     }
 
-    /// A force vector from parent to child coordinates.
+    /// Transforms a force vector from parent to child coordinates.
     #[inline]
     pub fn pull_force(&self, f: &Force<T>) -> Force<T> {
         Force::new(
@@ -125,7 +125,7 @@ impl<T: Field> Pose<T> {
         )
     }
 
-    /// The homogeneous 4×4 matrix.
+    /// Returns the homogeneous 4×4 matrix.
     #[inline]
     pub fn to_matrix(&self) -> Matrix4<T> {
         let mut m = Matrix4::identity();
@@ -144,12 +144,12 @@ impl<T: Field> Mul for Pose<T> {
 }
 
 impl Pose<f64> {
-    /// From URDF's `xyz` and `rpy`.
+    /// Creates a pose from URDF's `xyz` and `rpy`.
     pub fn from_xyz_rpy(xyz: [f64; 3], rpy: [f64; 3]) -> Self {
         Self::new(rotation_from_rpy(rpy[0], rpy[1], rpy[2]), xyz.into())
     }
 
-    /// The displacement of a body that moves with constant body twist for unit time.
+    /// Computes the displacement of a body that moves with constant body twist for unit time.
     ///
     /// ```
     /// use inertial::spatial::{Motion, Pose};
@@ -178,10 +178,10 @@ impl Pose<f64> {
         Self::new(one + k * a + k2 * b, (one + k * b + k2 * c) * m.linear)
     }
 
-    /// The body twist of smallest rotation whose [`Pose::exp`] is this pose (rotation angle in [0, π]).
+    /// Computes the body twist of smallest rotation whose [`Pose::exp`] is this pose (rotation angle in [0, π]).
     pub fn log(&self) -> Motion<f64> {
         let r = &self.rotation;
-        // Through the quaternion: stable for every angle, π included.
+        // Uses the quaternion, which is stable for every angle, π included.
         let [x, y, z, w] = quaternion_from_rotation(r);
         let v = Vector3::new(x, y, z);
         let n = v.norm();
@@ -200,10 +200,10 @@ impl Pose<f64> {
     }
 }
 
-/// Unit quaternion `x y z w` (w ≥ 0) of a rotation matrix.
+/// Computes the unit quaternion `x y z w` (w ≥ 0) of a rotation matrix.
 pub fn quaternion_from_rotation(r: &Matrix3<f64>) -> [f64; 4] {
     let trace = r.trace();
-    // Shepperd: divide by the largest of the four components.
+    // Shepperd's method: divides by the largest of the four components.
     let (x, y, z, w);
     if trace > 0.0 {
         let s = 2.0 * (1.0 + trace).max(0.0).sqrt();

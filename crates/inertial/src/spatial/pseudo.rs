@@ -1,17 +1,17 @@
-//! Pseudo-inertia (4×4): positive semidefinite exactly where some mass density has these parameters.
+//! Pseudo-inertia (4×4): positive semidefinite if and only if some mass density has these parameters.
 
 use nalgebra::{Matrix3, Matrix4};
 
 use super::{Field, Inertia};
 
-/// `P = [[Σ, h], [hᵀ, m]]` with `Σ = ½ tr(I) 1 − I = ∫ x xᵀ dm`.
+/// Pseudo-inertia `P = [[Σ, h], [hᵀ, m]]` with `Σ = ½ tr(I) 1 − I = ∫ x xᵀ dm`.
 ///
 /// A frame change by the homogeneous matrix `T` is `T P Tᵀ`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PseudoInertia<T: Field = f64>(pub Matrix4<T>);
 
 impl<T: Field> PseudoInertia<T> {
-    /// From a spatial inertia. `None` in a field of characteristic two.
+    /// Creates a pseudo-inertia from a spatial inertia. `None` in a field of characteristic two.
     pub fn from_inertia(inertia: &Inertia<T>) -> Option<Self> {
         Some(Self::assemble(inertia, T::from_i64(2).inverse()?))
     }
@@ -28,7 +28,7 @@ impl<T: Field> PseudoInertia<T> {
         Self(p)
     }
 
-    /// Back to the spatial inertia: `I = tr(Σ) 1 − Σ`.
+    /// Converts to the spatial inertia: `I = tr(Σ) 1 − Σ`.
     pub fn to_inertia(&self) -> Inertia<T> {
         let sigma = self.0.fixed_view::<3, 3>(0, 0).into_owned();
         Inertia {

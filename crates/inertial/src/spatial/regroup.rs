@@ -6,7 +6,7 @@ use nalgebra::{Matrix3, SMatrix, Vector3};
 
 use super::{Field, Inertia, Motion, Parameters, Pose};
 
-/// `∂(vᵀ I(π) w)/∂π`: the bilinear form behind `k` and `M`.
+/// Computes `∂(vᵀ I(π) w)/∂π`, the bilinear form that defines `k` and `M`.
 #[inline]
 pub fn inertia_gradient<T: Field>(v: &Motion<T>, w: &Motion<T>) -> Parameters<T> {
     let (a, b) = (&v.angular, &w.angular);
@@ -25,13 +25,13 @@ pub fn inertia_gradient<T: Field>(v: &Motion<T>, w: &Motion<T>) -> Parameters<T>
     ])
 }
 
-/// `k(v) = ∇π ½ vᵀ I(π) v` (eq. 38): the row of the kinetic-energy regressor.
+/// Computes `k(v) = ∇π ½ vᵀ I(π) v` (eq. 38), the row of the kinetic-energy regressor.
 #[inline]
 pub fn energy_gradient(v: &Motion<f64>) -> Parameters<f64> {
     inertia_gradient(v, v) * 0.5
 }
 
-/// `M(V, Φ)` (eqs 36, 52): one column `∂(vᵀ I(π) φ)/∂π` for each `v` in `velocities` and `φ` in `free_modes`.
+/// Computes `M(V, Φ)` (eqs 36, 52): one column `∂(vᵀ I(π) φ)/∂π` for each `v` in `velocities` and `φ` in `free_modes`.
 pub fn momentum_matrix<'a, T: Field>(
     velocities: &'a [Motion<T>],
     free_modes: &'a [Motion<T>],
@@ -39,12 +39,13 @@ pub fn momentum_matrix<'a, T: Field>(
     free_modes.iter().flat_map(move |phi| velocities.iter().map(move |v| inertia_gradient(v, phi)))
 }
 
-/// `B(X)` (eq. 39): the 10×10 matrix that takes parameters in a frame at `pose` to its parent frame.
+/// Computes `B(X)` (eq. 39), the 10×10 matrix that maps parameters in a frame at `pose` to its parent frame.
 pub fn transfer_matrix<T: Field>(pose: &Pose<T>) -> SMatrix<T, 10, 10> {
     columns(|unit| unit.transformed(pose))
 }
 
-/// `A(Φ)` (eq. 40), `A(Φ) π = [(Φ×)ᵀ I(π) + I(π) (Φ×)]^∨`: how the transfer to the parent changes along the joint.
+/// Computes `A(Φ)` (eq. 40), `A(Φ) π = [(Φ×)ᵀ I(π) + I(π) (Φ×)]^∨`: the rate of the transfer to the parent along the
+/// joint.
 ///
 /// For a joint that has moved by `t` along `phi` from `pose`, `B = B(pose) exp(−t A(Φ))`.
 pub fn transfer_rate<T: Field>(phi: &Motion<T>) -> SMatrix<T, 10, 10> {
@@ -62,18 +63,18 @@ pub fn transfer_rate<T: Field>(phi: &Motion<T>) -> SMatrix<T, 10, 10> {
     })
 }
 
-/// `B(X)ᵀ k`: the gradient `k` on a parent's parameters, as it acts on those of a body at `pose`.
+/// Computes `B(X)ᵀ k`, which maps the gradient `k` for a parent's parameters to those of a body at `pose`.
 #[inline]
 pub fn pull_gradient<T: Field>(pose: &Pose<T>, k: &Parameters<T>, half: T) -> Parameters<T> {
     let (p, r) = (&pose.translation, &pose.rotation);
     let (m, h, s) = split(k, half);
-    // d/dh of the inertia's shift is twice this, d/dm once.
+    // The derivative of the shifted inertia with respect to h is twice this, with respect to m once.
     let shift = p * s.trace() - s * p;
     let h_new = r.tr_mul(&(h + shift + shift));
     join(m + p.dot(&(h + shift)), &h_new, &(r.tr_mul(&s) * r))
 }
 
-/// `A(Φ)ᵀ k`: rate of change of the gradient `k` as the joint moves along `phi`.
+/// Computes `A(Φ)ᵀ k`, the rate of change of the gradient `k` as the joint moves along `phi`.
 #[inline]
 pub fn gradient_rate<T: Field>(phi: &Motion<T>, k: &Parameters<T>, half: T) -> Parameters<T> {
     let (w, l) = (super::skew(&phi.angular), &phi.linear);
@@ -82,7 +83,7 @@ pub fn gradient_rate<T: Field>(phi: &Motion<T>, k: &Parameters<T>, half: T) -> P
     join(-h.dot(l), &(phi.angular.cross(&h) + shift + shift), &(w * s - s * w))
 }
 
-/// A gradient as factors of the mass, the first moment and (symmetric) the rotational inertia.
+/// Splits a gradient into factors of the mass, the first moment and (symmetric) the rotational inertia.
 #[inline]
 fn split<T: Field>(k: &Parameters<T>, half: T) -> (T, Vector3<T>, Matrix3<T>) {
     let (xy, xz, yz) = (k[5] * half, k[6] * half, k[8] * half);

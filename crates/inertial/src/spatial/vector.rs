@@ -18,26 +18,26 @@ macro_rules! spatial_vector {
         }
 
         impl<T: Field> $name<T> {
-            /// From its angular and linear parts.
+            /// Creates a vector from its angular and linear parts.
             #[inline]
             pub fn new(angular: Vector3<T>, linear: Vector3<T>) -> Self {
                 Self { angular, linear }
             }
 
-            /// The zero vector.
+            /// Creates the zero vector.
             #[inline]
             pub fn zero() -> Self {
                 Self::new(Vector3::zeros(), Vector3::zeros())
             }
 
-            /// `[angular; linear]` as one column.
+            /// Returns `[angular; linear]` as one column.
             #[inline]
             pub fn to_vector(&self) -> SVector<T, 6> {
                 let (a, l) = (&self.angular, &self.linear);
                 SVector::from([a.x, a.y, a.z, l.x, l.y, l.z])
             }
 
-            /// From `[angular; linear]`.
+            /// Creates a vector from `[angular; linear]`.
             #[inline]
             pub fn from_vector(v: &SVector<T, 6>) -> Self {
                 Self::new(Vector3::new(v[0], v[1], v[2]), Vector3::new(v[3], v[4], v[5]))
@@ -86,16 +86,16 @@ macro_rules! spatial_vector {
 }
 
 spatial_vector! {
-    /// A twist: angular velocity, and velocity of the body-fixed point at the frame's origin.
+    /// Twist: angular velocity, and velocity of the body-fixed point at the frame's origin.
     Motion
 }
 spatial_vector! {
-    /// A wrench: moment about the frame's origin, and force.
+    /// Wrench: moment about the frame's origin, and force.
     Force
 }
 
 impl<T: Field> Motion<T> {
-    /// Spatial cross product of motions, `v × m`.
+    /// Computes the spatial cross product of motions, `v × m`.
     #[inline]
     pub fn cross(&self, m: &Self) -> Self {
         Self::new(
@@ -104,7 +104,7 @@ impl<T: Field> Motion<T> {
         )
     }
 
-    /// Dual cross product, `v ×* f` (also written `−(v×)ᵀ f`).
+    /// Computes the dual cross product, `v ×* f` (also written `−(v×)ᵀ f`).
     #[inline]
     pub fn cross_force(&self, f: &Force<T>) -> Force<T> {
         Force::new(
@@ -113,7 +113,7 @@ impl<T: Field> Motion<T> {
         )
     }
 
-    /// Power of a force along this motion.
+    /// Computes the power of a force along this motion.
     #[inline]
     pub fn dot(&self, f: &Force<T>) -> T {
         self.angular.dot(&f.angular) + self.linear.dot(&f.linear)

@@ -5,14 +5,14 @@ use crate::identifiability::Regrouping;
 
 /// Unknowns that act in one measured channel: base parameters first, then joint terms.
 ///
-/// `F` describes what the unknown of a joint term multiplies.
+/// `F` is the type of the feature that the unknown of a joint term multiplies.
 #[derive(Debug, Clone)]
 pub struct Channel<F> {
-    /// Numbers of the unknowns.
+    /// Indices of the unknowns.
     pub unknowns: Vec<usize>,
-    /// Regressor entry of each base parameter: the first unknowns.
+    /// Regressor entry of each base parameter (the first unknowns).
     pub entries: Vec<usize>,
-    /// Feature of each joint term: the unknowns after those.
+    /// Feature of each joint term (the remaining unknowns).
     pub features: Vec<F>,
 }
 
@@ -37,8 +37,8 @@ pub fn base_channels<F>(regrouping: &Regrouping, layout: &PackedLayout, rows: us
     (0..rows).map(channel).collect()
 }
 
-/// Returns `count` channels in which every base parameter acts, by the columns of a full regressor: the components of a wrench or
-/// of the momentum.
+/// Returns `count` channels in which every base parameter acts, with the columns of a full regressor as entries: the
+/// components of a wrench or of the momentum.
 pub fn full_channels<F: Clone>(regrouping: &Regrouping, count: usize) -> Vec<Channel<F>> {
     let base = &regrouping.base;
     vec![Channel { unknowns: (0..base.len()).collect(), entries: base.clone(), features: Vec::new() }; count]

@@ -1,4 +1,4 @@
-//! Kinds of joint terms: their names and their values according to a model.
+//! Kinds of joint terms: their names and their values in a model.
 
 use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
@@ -14,7 +14,7 @@ pub enum TermKind {
     CoulombPositive,
     /// Coulomb friction of backward motion.
     CoulombNegative,
-    /// Stribeck friction: friction at rest above that of sliding.
+    /// Stribeck friction: excess of static friction over sliding friction.
     Stribeck,
     /// Stribeck speed.
     StribeckVelocity,
@@ -22,12 +22,12 @@ pub enum TermKind {
     Offset,
     /// Reflected rotor inertia.
     RotorInertia,
-    /// Term written by the user.
+    /// User-defined term.
     Given,
 }
 
 impl TermKind {
-    /// Name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Viscous => "viscous",
@@ -42,7 +42,7 @@ impl TermKind {
         }
     }
 
-    /// Value according to the model, for a velocity coordinate of the mechanism; zero where the model has none.
+    /// Returns the value in the model for a velocity coordinate of the mechanism; zero if the model has none.
     pub fn model_value(self, mechanism: &Mechanism, v: usize) -> f64 {
         let joint = mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v));
         let dynamics = joint.map(|j| j.dynamics).unwrap_or_default();
@@ -55,7 +55,7 @@ impl TermKind {
     }
 }
 
-/// Names of the base parameters: those of the parameters that represent them.
+/// Returns the names of the base parameters: those of the parameters that represent them.
 pub fn base_names(mechanism: &Mechanism, regrouping: &Regrouping) -> Vec<String> {
     let names = mechanism.parameter_names();
     regrouping.base.iter().map(|&column| names[column].clone()).collect()

@@ -1,7 +1,7 @@
-//! Inverse dynamics and regressor as expressions.
+//! Inverse dynamics and regressor as symbolic expressions.
 //!
-//! The recursion carries the angular velocity, the angular acceleration and the acceleration of the frame's origin less
-//! gravity, in body coordinates.
+//! The recursion propagates the angular velocity, the angular acceleration and the acceleration of the frame origin
+//! minus gravity, in body coordinates.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use inertial::spatial::skew;
 
 use super::graph::{Array, Graph, Matrix, Value, Vector, transposed};
 
-/// Entries of rotations and axes below this are rounding of zeros.
+/// Magnitude below which entries of rotations and axes are rounding errors of zero.
 const ROUNDING: f64 = 1e-15;
 
-/// Whether the robot moves or rests.
+/// State of the robot: moving or at rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Moving,
@@ -29,15 +29,15 @@ struct Motion {
     d: Vector,
 }
 
-/// A free mode, or a wrench: angular part, linear part.
+/// Free mode or wrench: angular part, linear part.
 type Pair = [Vector; 2];
 
-/// A body with its motion.
+/// Body with its motion.
 struct Moved {
     parent: Option<usize>,
     rotation: Matrix,
     origin: Vector,
-    /// Free modes of its joint, by coordinate.
+    /// Free modes of the joint of the body, by coordinate.
     modes: Vec<(usize, Pair)>,
     motion: Motion,
 }
@@ -65,7 +65,7 @@ impl<'m> Bodies<'m> {
         out
     }
 
-    /// The expressions.
+    /// Returns the expressions.
     pub(super) fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -118,7 +118,7 @@ impl<'m> Bodies<'m> {
             modes.push((coordinate, [angular, linear]));
         }
         let g = &mut self.graph;
-        // The origin slides in the parent, which turns with w, along directions that turn with the body.
+        // The origin slides in the parent, which rotates with w, along directions that rotate with the body.
         let own = g.add(w, turn);
         let swept = g.cross(w, turn);
         let both = g.add(w, own);
@@ -127,7 +127,7 @@ impl<'m> Bodies<'m> {
         Moved { parent: body.parent, rotation, origin, modes, motion }
     }
 
-    /// The body's frame in its parent's.
+    /// Returns the pose of the frame of the body in that of its parent.
     fn place(&mut self, body: &Body) -> (Matrix, Vector) {
         let base = body.placement.rotation;
         let q = body.drive.q;
@@ -184,13 +184,13 @@ impl<'m> Bodies<'m> {
                 }
                 self.quaternion(&base, q + 3)
             }
-            // A built mechanism has neither.
+            // A built mechanism has neither type.
             JointType::Fixed | JointType::Universal { .. } => self.matrix(&base),
         };
         (rotation, origin)
     }
 
-    /// `base` times the rotation about an axis: `F cos + G sin + H`.
+    /// Returns `base` times the rotation about an axis: `F cos + G sin + H`.
     fn turned(&mut self, base: &Matrix3<f64>, axis: &Vector3<f64>, angle: Value) -> Matrix {
         let still = base * axis * axis.transpose();
         let (f, s, h) =
@@ -204,7 +204,7 @@ impl<'m> Bodies<'m> {
         })
     }
 
-    /// `base` times the rotation of the quaternion `x y z w`, of any length, at an index.
+    /// Returns `base` times the rotation of the quaternion `x y z w` at an index; the quaternion need not have unit length.
     fn quaternion(&mut self, base: &Matrix3<f64>, index: usize) -> Matrix {
         let base = self.matrix(base);
         let g = &mut self.graph;
@@ -232,7 +232,7 @@ impl<'m> Bodies<'m> {
         transposed(&columns.map(|column| g.apply(&base, column)))
     }
 
-    /// Rows of `B = [ω̇]× + [ω]×²`: the force of a first moment.
+    /// Returns the rows of `B = [ω̇]× + [ω]×²`, which maps the first moment to its force.
     fn spread(&mut self, motion: &Motion) -> Matrix {
         let g = &mut self.graph;
         let ([x, y, z], [ax, ay, az]) = (motion.w, motion.dw);
@@ -250,7 +250,7 @@ impl<'m> Bodies<'m> {
         ]
     }
 
-    /// Torques and forces of all coordinates.
+    /// Returns the torques and forces of all coordinates.
     pub(super) fn inverse_dynamics(&mut self, armature: &[f64], state: State) -> Vec<Value> {
         let mut wrenches: Vec<Pair> = Vec::new();
         for (k, body) in self.mechanism.bodies().iter().enumerate() {
@@ -293,7 +293,7 @@ impl<'m> Bodies<'m> {
         tau
     }
 
-    /// Entries of the regressor's columns: row, place among `columns`, value; absent ones are zero.
+    /// Returns the nonzero entries of the given columns of the regressor: row, index in `columns`, value.
     pub(super) fn regressor(&mut self, columns: &[usize]) -> Vec<(usize, usize, Value)> {
         let mut out = Vec::new();
         // Modes of the coordinates that move a body, in its frame.
@@ -336,7 +336,7 @@ impl<'m> Bodies<'m> {
         out
     }
 
-    /// Moment and force of each of the ten parameters, by itself one.
+    /// Returns the moment and force of each of the ten parameters, with the value one.
     fn unit_wrenches(&mut self, motion: &Motion) -> [Pair; 10] {
         let b = self.spread(motion);
         let columns = transposed(&b);
@@ -350,7 +350,7 @@ impl<'m> Bodies<'m> {
         let [minus_dx, minus_dy, minus_dz] = [dx, dy, dz].map(|d| g.negative(d));
         let levers = [[nil, minus_dz, dy], [dz, nil, minus_dx], [minus_dy, dx, nil]];
         let [minus_xy, minus_xz, minus_yz] = [xy, xz, yz].map(|p| g.negative(p));
-        // Derivatives of I ω̇ + ω × I ω; those of products repeat entries of B.
+        // Derivatives of I ω̇ + ω × I ω; those with respect to products of inertia reuse entries of B.
         let moments = [
             [ax, xz, minus_xy],
             [g.negative(b[2][0]), b[2][1], g.difference(xx, yy)],

@@ -1,9 +1,9 @@
-//! Expressions in the entries of arrays, with common parts held once.
+//! Expressions in the entries of arrays, with common subexpressions shared.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// An expression of a [`Graph`].
+/// Expression of a [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Value(u32);
 
@@ -13,7 +13,7 @@ pub(super) type Vector = [Value; 3];
 /// Three rows of expressions.
 pub(super) type Matrix = [Vector; 3];
 
-/// Arrays that expressions read.
+/// Arrays that are read by expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Array {
     Position,
@@ -22,7 +22,7 @@ pub(super) enum Array {
 }
 
 impl Array {
-    /// Name in C.
+    /// Returns the name in C.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Position => "q",
@@ -34,7 +34,7 @@ impl Array {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Node {
-    /// Bits of a constant.
+    /// Bit pattern of a constant.
     Constant(u64),
     Entry(Array, usize),
     Negative(Value),
@@ -58,7 +58,7 @@ impl Node {
         a.into_iter().chain(b)
     }
 
-    /// Its text in C, given those of its operands.
+    /// Returns the text in C, given the texts of the operands.
     fn text(self, texts: &[Text]) -> Text {
         let part = |value: Value, at_least: Strength| {
             let Text { words, strength } = &texts[value.0 as usize];
@@ -90,7 +90,7 @@ impl Node {
     }
 }
 
-/// Expressions, each once. Operations with zero and one, and of constants, are done at once.
+/// Set of expressions, each stored once. Operations with zero and one, and between constants, are simplified.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: Vec<Node>,
@@ -190,7 +190,7 @@ impl Graph {
         if of_a == of_b { product } else { self.negative(product) }
     }
 
-    /// The expression without its sign, and whether that is negative.
+    /// Returns the expression without its sign, and whether the sign is negative.
     fn unsigned(&self, a: Value) -> (Value, bool) {
         match self.at(a) {
             Node::Negative(inner) => (inner, true),
@@ -213,7 +213,7 @@ impl Graph {
         self.node(Node::Cosine(a))
     }
 
-    // Vectors and matrices.
+    // Vector and matrix operations.
 
     pub(super) fn add(&mut self, a: Vector, b: Vector) -> Vector {
         std::array::from_fn(|i| self.sum(a[i], b[i]))
@@ -237,22 +237,22 @@ impl Graph {
         })
     }
 
-    /// Product of a matrix and a vector.
+    /// Returns the product of a matrix and a vector.
     pub(super) fn apply(&mut self, m: &Matrix, a: Vector) -> Vector {
         m.map(|row| self.dot(row, a))
     }
 
-    /// Product of a matrix's transpose and a vector.
+    /// Returns the product of the transpose of a matrix and a vector.
     pub(super) fn apply_transposed(&mut self, m: &Matrix, a: Vector) -> Vector {
         self.apply(&transposed(m), a)
     }
 
-    /// Numbers of products (and quotients), sums (and differences), and sines and cosines in some expressions.
+    /// Counts products (and quotients), sums (and differences), and sines and cosines in expressions.
     pub(super) fn operations(&self, outputs: &[(String, Value)]) -> [usize; 3] {
         let mut used = vec![false; self.nodes.len()];
         outputs.iter().for_each(|(_, value)| used[value.0 as usize] = true);
         let mut counts = [0; 3];
-        // Operands are older than what they are used in.
+        // Operands precede the nodes that use them.
         for k in (0..self.nodes.len()).rev() {
             if !used[k] {
                 continue;
@@ -269,13 +269,13 @@ impl Graph {
         counts
     }
 
-    /// Statements in C that assign expressions to places, and the arrays that they read.
+    /// Returns the C statements that assign expressions to the outputs, and the arrays that they read.
     pub(super) fn statements(&self, outputs: &[(String, Value)]) -> (String, Vec<Array>) {
         let mut uses = vec![0_u32; self.nodes.len()];
         for (_, value) in outputs {
             uses[value.0 as usize] += 1;
         }
-        // Operands are older than what they are used in.
+        // Operands precede the nodes that use them.
         for (k, node) in self.nodes.iter().enumerate().rev() {
             if uses[k] > 0 {
                 node.operands().for_each(|operand| uses[operand.0 as usize] += 1);
@@ -305,10 +305,10 @@ impl Graph {
     }
 }
 
-/// Longest expression that is written inside another one.
+/// Length of the longest expression that is inlined into another one.
 const LONGEST: usize = 72;
 
-/// How strongly the parts of a text hold together.
+/// Operator precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Strength {
     #[default]
@@ -324,7 +324,7 @@ struct Text {
     strength: Strength,
 }
 
-/// Transpose of a matrix.
+/// Returns the transpose of a matrix.
 pub(super) fn transposed(m: &Matrix) -> Matrix {
     std::array::from_fn(|i| std::array::from_fn(|j| m[j][i]))
 }

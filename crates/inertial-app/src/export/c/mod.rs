@@ -1,4 +1,4 @@
-//! Inverse dynamics and the regressor of base parameters as C99: a header, a source and a self-test.
+//! Inverse dynamics and the regressor of base parameters as C99: header, source and self-test.
 
 mod dynamics;
 mod graph;
@@ -17,13 +17,13 @@ use crate::{Located, Model, Result, ensure};
 use dynamics::{Bodies, State};
 use graph::{Array, Graph, Value};
 
-/// Samples of the self-test.
+/// Number of samples of the self-test.
 const SAMPLES: usize = 4;
 
-/// Deviation that the self-test allows, relative to the largest number of a sample.
+/// Tolerance of the self-test, relative to the largest value of a sample.
 const TOLERANCE: f64 = 1e-12;
 
-/// Relative difference of forces up to which they are equal: a tenth of what the self-test allows.
+/// Relative tolerance for equal forces: a tenth of the tolerance of the self-test.
 const EQUAL: f64 = 1e-13;
 
 /// Writes the three files, and counts the operations of the functions.
@@ -43,9 +43,9 @@ pub(super) fn files(
     let analysis = analyze(mechanism, &AnalyzeOptions::default()).at(&model.label)?;
     let regrouping = analysis.regrouping.listed().at(&model.label)?;
     let values = regrouping.regroup(&mechanism.parameters())?;
-    // The same forces, with zeros in all parameters but the base parameters: products with them are left out.
+    // Equivalent robot with zeros in all parameters except the base parameters, which saves products.
     let short = mechanism.clone().with_parameters(&regrouping.expand(&values, &[])?)?;
-    // Base parameters are those of the geometry as it is meant: where the file rounds it, their forces differ a little.
+    // Base parameters belong to the snapped geometry. If the file rounds its geometry, their forces differ slightly.
     let exact = inertias == Inertias::Base && have_equal_forces(mechanism, &short)?;
     let short = if exact { short } else { mechanism.clone() };
     let base = Base { values, names: base_names(mechanism, &regrouping), columns: regrouping.base };
@@ -59,7 +59,7 @@ pub(super) fn files(
     Ok((files, code.operations))
 }
 
-/// Whether two robots of the same geometry have the same forces, but for rounding.
+/// Returns whether two robots of the same geometry have the same forces, up to rounding error.
 fn have_equal_forces(one: &Mechanism, other: &Mechanism) -> Result<bool> {
     let (mut numbers, n) = (Numbers(2), one.nv());
     for _ in 0..SAMPLES {
@@ -90,21 +90,21 @@ struct Base {
 struct Code<'r> {
     prefix: String,
     robot: &'r Robot,
-    /// The robot with the inertias that the forces are computed from.
+    /// Robot with the inertias from which the forces are computed.
     short: Mechanism,
     base: Base,
-    /// Of the functions that the source has so far.
+    /// Operation counts of the functions written so far.
     operations: Vec<Operations>,
 }
 
-/// An identifier of C made of a name.
+/// Converts a name to a C identifier.
 pub(super) fn identifier(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let word: String = name.chars().map(letter).collect();
     if word.starts_with(|c: char| c.is_ascii_lowercase()) { word } else { format!("robot_{word}") }
 }
 
-/// A text for comments of C.
+/// Converts a text to one that is safe inside a C comment.
 fn remark(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || " _-.,:+()".contains(c) { c } else { '_' };
     text.chars().map(plain).collect()
@@ -253,7 +253,7 @@ impl Code<'_> {
         format!("void {p}_friction(const double v[{nv}], double tau[{nv}])\n{{\n{unused}{body}}}\n\n")
     }
 
-    /// A program that compares the functions with numbers of the library.
+    /// Returns a program that compares the functions with values of the library.
     fn test(&self, file: &str) -> Result<String> {
         let (m, p) = (self.mechanism(), &self.prefix);
         let (nq, nv, nb) = (self.constant("NQ"), self.constant("NV"), self.constant("BASE_PARAMETERS"));
@@ -269,7 +269,7 @@ impl Code<'_> {
             let (mut tau, mut gravity, still) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
             dynamics.rnea(&mut scratch, &q, &v, &a, &mut tau)?;
             dynamics.rnea(&mut scratch, &q, &still, &still, &mut gravity)?;
-            // The armature is the robot's, not that of the file.
+            // The armature of the exported values replaces that of the model file.
             let change = self.robot.armature.iter().zip(m.armature());
             tau.iter_mut().zip(&a).zip(change).for_each(|((t, a), (new, old))| *t += (new - old) * a);
             let full = dynamics.torque_regressor(&mut scratch, &q, &v, &a)?;
@@ -336,7 +336,7 @@ impl Code<'_> {
     }
 }
 
-/// Numbers as lines of an initializer.
+/// Formats numbers as lines of an initializer.
 fn lines(numbers: &[f64]) -> String {
     joined(numbers.chunks(4).map(|line| {
         let words: Vec<String> = line.iter().map(|x| format!("{:?},", x + 0.0)).collect();
@@ -348,7 +348,7 @@ fn joined(texts: impl Iterator<Item = String>) -> String {
     texts.collect::<Vec<_>>().concat()
 }
 
-/// A function with its statements; parameters that it does not read are named.
+/// Returns a function with its statements; unused parameters are marked.
 fn function(heading: &str, graph: &Graph, outputs: &[(String, Value)], parameters: &[Array]) -> String {
     let (text, read) = graph.statements(outputs);
     let unused = parameters.iter().filter(|array| !read.contains(array));
@@ -356,7 +356,7 @@ fn function(heading: &str, graph: &Graph, outputs: &[(String, Value)], parameter
     format!("{heading}\n{{\n{unused}{text}}}\n\n")
 }
 
-/// Numbers between −1 and 1, the same in every run.
+/// Reproducible sequence of numbers between −1 and 1.
 struct Numbers(u64);
 
 impl Numbers {

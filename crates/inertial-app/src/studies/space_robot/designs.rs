@@ -1,4 +1,4 @@
-//! Motions of the study: the published one, the published method, and velocities at knots.
+//! Motions of the study: the published motion, the published method, and velocities at knots.
 
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
 use inertial::excitation::pruning::{PruneOptions, Reading, prune};
@@ -13,7 +13,7 @@ use super::robot::Robot;
 use super::{Counts, INTERVAL, INTERVALS, Ours, PRINTED_SEEDS, Published, RATE, Repeated, WEIGHT, median};
 use crate::Result;
 
-/// Where the joints start before the seeds are optimised (rad): any; the best design on the believed model counts.
+/// Arbitrary start positions of the joints (rad) before the seeds are optimised; the best design on the assumed model is used.
 pub const STARTS: [[f64; 6]; 4] = [
     [0.5, -1.0, -1.0, 1.0, -1.0, 1.0],
     [0.2, 1.5, -1.5, -0.7, 1.2, -1.1],
@@ -21,7 +21,7 @@ pub const STARTS: [[f64; 6]; 4] = [
     [-2.0, -1.5, -1.5, 2.0, -2.0, 0.3],
 ];
 
-/// Samples of an interval give so many rows.
+/// Number of rows per interval.
 const ROWS: usize = 6 * (RATE * INTERVAL) as usize;
 
 impl<'m> Robot<'m> {
@@ -33,14 +33,14 @@ impl<'m> Robot<'m> {
         Ok(SeededFlight::new(on, &self.equations.regrouping.base, directions, INTERVAL, RATE)?)
     }
 
-    /// The published motion on the first combinations.
+    /// Returns the published motion with the first direction combinations.
     pub fn first_intervals(&self, count: usize) -> Result<Trajectory> {
         let mut first = self.combinations()?;
         first.truncate(count);
         Ok(self.seeded(self.truth, first)?.trajectory(&printed_seeds())?)
     }
 
-    /// The paper's own seeds, on the first combinations in binary order: which were kept it does not say.
+    /// Returns the published seeds with the first combinations in binary order; the paper does not state which ones were kept.
     pub fn published_motion(&self) -> Result<(Trajectory, Published)> {
         let seeds = printed_seeds();
         let all = self.seeded(self.guess, self.combinations()?)?;
@@ -68,14 +68,14 @@ impl<'m> Robot<'m> {
         Ok((flown.trajectory(&seeds)?, published))
     }
 
-    /// Steps 1 to 3 of the paper's section V, on the model that is believed.
+    /// Performs steps 1 to 3 of section V of the paper with the assumed model.
     pub fn repeated_design(&self) -> Result<(Trajectory, Repeated)> {
         let all = self.seeded(self.guess, self.combinations()?)?;
         let designs = STARTS.par_iter().map(|start| {
             let first = all.optimize(start, WEIGHT, 20)?;
             let intervals = all.intervals(&first, None)?;
             let counted = pruned(&intervals, Reading::Counted)?;
-            // Where intervals start has changed: the seeds are optimised again.
+            // The intervals start elsewhere after pruning, so the seeds are optimised again.
             let directions: Vec<_> = counted.iter().map(|&i| all.directions()[i].clone()).collect();
             let few = self.seeded(self.guess, directions)?;
             let seeds = few.optimize(&first.start, WEIGHT, 60)?;
@@ -96,7 +96,7 @@ impl<'m> Robot<'m> {
         Ok((few.trajectory(seeds)?, told))
     }
 
-    /// Velocity knots, on the model that is believed.
+    /// Designs velocities at knots with the assumed model.
     pub fn our_design(&self) -> Result<(Trajectory, Ours)> {
         let options = FlightOptions {
             duration: INTERVALS as f64 * INTERVAL,
@@ -106,7 +106,7 @@ impl<'m> Robot<'m> {
             criterion: Criterion::Worst,
             others: Vec::new(),
             robust: Robust::Mean,
-            // The published limits of speed alone.
+            // Only the published speed limits are applied.
             limits: DefaultLimits { acceleration: f64::INFINITY, margin: 0.0, ..DefaultLimits::default() },
             room: Room::default(),
             starts: 2,
@@ -154,7 +154,7 @@ fn pruned(intervals: &[Triangle], reading: Reading) -> Result<Vec<usize>> {
     Ok(prune(intervals, ROWS, &PruneOptions { reading, ..PruneOptions::default() })?)
 }
 
-/// Numbers of intervals that algorithm 1 keeps, in its three readings.
+/// Returns the numbers of intervals that algorithm 1 keeps, in its three interpretations.
 fn kept(intervals: &[Triangle]) -> Result<[usize; 3]> {
     let count = |reading| pruned(intervals, reading).map(|kept| kept.len());
     Ok([count(Reading::Printed)?, count(Reading::Refreshed)?, count(Reading::Counted)?])

@@ -1,4 +1,4 @@
-//! The true robot and the one that is believed: flights, measurements and estimates.
+//! True and assumed robot: flights, measurements and estimates.
 
 use inertial::estimation::momentum::{MomentumEquations, MomentumFit, RateNoise};
 use inertial::estimation::momentum_identification::{RateRule, integrate_rates};
@@ -11,7 +11,7 @@ use super::designs::STARTS;
 use super::{DRAWS, Method, NOISE, RATE, Row, Validation, median};
 use crate::Result;
 
-/// The true robot and the one that is believed.
+/// True robot and assumed robot.
 pub struct Robot<'m> {
     pub truth: &'m Mechanism,
     pub guess: &'m Mechanism,
@@ -23,16 +23,16 @@ pub struct Robot<'m> {
 
 /// Estimates of simulated experiments; errors in percent.
 pub struct Estimate {
-    /// Median and largest error of each experiment.
+    /// Median error of each experiment, and its largest error.
     pub medians: Vec<f64>,
     pub maxima: Vec<f64>,
-    /// Root mean square of error over standard error.
+    /// Root mean square of errors in units of their standard errors.
     scaled: f64,
     /// Median and largest error without noise.
     pub noise_free: [f64; 2],
-    /// Values of the first experiment.
+    /// Estimated values of the first experiment.
     pub first: Vec<f64>,
-    /// Parameters with their true values and median errors, the largest error first.
+    /// Parameters with their true values and median errors, largest error first.
     errors: Vec<(String, f64, f64)>,
 }
 
@@ -58,7 +58,7 @@ impl<'m> Robot<'m> {
         &self.values
     }
 
-    /// Flies a motion, measures it with noise again and again, and estimates.
+    /// Simulates a flight, repeats its noisy measurement, and estimates the parameters each time.
     pub fn estimate(&self, motion: &Trajectory, rule: RateRule, method: Method) -> Result<Estimate> {
         let flown = FlightSamples::new(self.truth, motion, RATE)?;
         let names = self.rate_names();
@@ -96,7 +96,7 @@ impl<'m> Robot<'m> {
         })
     }
 
-    /// An estimate, and what it predicts wrongly on another motion.
+    /// Computes an estimate, and its prediction errors on another motion.
     pub fn row(
         &self,
         design: &'static str,
@@ -128,7 +128,7 @@ impl<'m> Robot<'m> {
         })
     }
 
-    /// The robot with the values of the first experiment.
+    /// Returns the robot with the estimated values of the first experiment.
     fn estimated(&self, found: &Estimate) -> Result<Mechanism> {
         let parameters = self.equations.regrouping.expand(&found.first, &[])?;
         Ok(self.truth.clone().with_parameters(&parameters)?)
@@ -144,7 +144,7 @@ impl<'m> Robot<'m> {
         self.truth.velocity_names().into_iter().skip(6).collect()
     }
 
-    /// Relative errors (%).
+    /// Returns the relative errors (%).
     fn relative(&self, fit: &MomentumFit) -> Vec<f64> {
         fit.values.iter().zip(&self.values).map(|(x, y)| 100.0 * ((x - y) / y).abs()).collect()
     }
@@ -160,7 +160,8 @@ impl<'m> Robot<'m> {
         })
     }
 
-    /// Two harmonics over 40 s (eq. 40); the paper's coefficients are not stated, these swing every joint by about 0.3 rad.
+    /// Returns the validation motion: two harmonics over 40 s (eq. 40). The coefficients are not stated in the paper;
+    /// these move every joint by about 0.3 rad.
     fn validation_motion(&self) -> Result<Trajectory> {
         let names = self.joint_names();
         let basis = Basis::Fourier { period: 40.0, harmonics: 2 };
@@ -173,7 +174,7 @@ impl<'m> Robot<'m> {
         Ok(Trajectory::new(names, 40.0, basis, &rows)?)
     }
 
-    /// The motion of predictions, and their errors over time.
+    /// Returns the validation motion and its prediction errors over time.
     pub fn validation_errors(&self, found: &Estimate) -> Result<Validation> {
         let (motion, estimated) = (self.validation_motion()?, self.estimated(found)?);
         let real = FlightSamples::new(self.truth, &motion, RATE)?;

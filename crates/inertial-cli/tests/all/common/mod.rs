@@ -56,7 +56,7 @@ fn finish(output: Output) -> Run {
     Run { status: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// Runs a call that must fail: exit status 2, nothing on standard output, one line on standard error.
+/// Runs a call that must fail with exit status 2, nothing on standard output, and one line on standard error.
 pub fn refused<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> String {
     one_line(&run(args))
 }
@@ -69,7 +69,7 @@ pub fn one_line(run: &Run) -> String {
     line.to_owned()
 }
 
-/// Files for one test, gone with it.
+/// Temporary folder of one test.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -97,7 +97,7 @@ impl Folder {
     }
 }
 
-/// A URDF of two links: one with the given inertial, one massless.
+/// Returns a URDF with two links: one with the given inertial, one massless.
 pub fn urdf(inertial: &str) -> String {
     format!(
         "<?xml version=\"1.0\"?>\n<!-- kept -->\n<robot name=\"two\">\n  <link name=\"base\"/>\n  <link name=\"arm\">\n    \
@@ -107,7 +107,7 @@ pub fn urdf(inertial: &str) -> String {
     )
 }
 
-/// An `<inertial>` with a diagonal tensor.
+/// Returns an `<inertial>` with a diagonal tensor.
 pub fn inertial(mass: &str, x: &str, y: &str, z: &str) -> String {
     format!(
         "<inertial>\n      <origin xyz=\"0.1 0 0\" rpy=\"0 0 0\"/>\n      <mass value=\"{mass}\"/>\n      <inertia \

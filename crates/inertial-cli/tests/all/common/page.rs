@@ -1,17 +1,17 @@
-//! Reads the pages that the program writes.
+//! Parsing of the pages that the program writes.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// The data that a page carries.
+/// Returns the data embedded in a page.
 pub fn data(page: &str) -> Value {
     let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
     let end = start + page[start..].find("</script>").unwrap();
     serde_json::from_str(&page[start..end]).unwrap()
 }
 
-/// Floats of a page.
+/// Decodes the floats of a page.
 pub fn floats(text: &Value) -> Vec<f32> {
     let digit = |c: u8| match c {
         b'A'..=b'Z' => c - b'A',
@@ -26,8 +26,8 @@ pub fn floats(text: &Value) -> Vec<f32> {
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
-/// The data of a page whose curves say what the result says: its numbers exactly, and by their own samples too, which
-/// `tolerance` of the residual and rounding of the forces may divide.
+/// Returns the data of a page after checking its curves against the result: the stored residuals exactly, and those
+/// recomputed from the samples to within `tolerance` of the residual and the rounding error of the forces.
 pub fn with_curves(path: &Path, result: &Value, parts: &[&str], tolerance: f64) -> Value {
     let page = data(&std::fs::read_to_string(path).unwrap());
     let curves = page["curves"].as_array().unwrap();
@@ -52,7 +52,7 @@ pub fn with_curves(path: &Path, result: &Value, parts: &[&str], tolerance: f64) 
                 ["measured", "predicted", "residual"].map(|k| floats(&series[k]));
             let there: Vec<usize> = (0..residual.len()).filter(|&i| residual[i].is_finite()).collect();
             assert_eq!(there.len() as u64, series["counted"].as_u64().unwrap());
-            // 32-bit floats.
+            // Precision of 32-bit floats.
             let near = |&i: &usize| {
                 (measured[i] - predicted[i] - residual[i]).abs() < 2e-6 * (1.0 + measured[i].abs())
             };

@@ -1,30 +1,30 @@
-//! Columns that belong together: the same words with different joints.
+//! Groups of columns: the same words with different joints.
 
 use std::collections::BTreeMap;
 
 use crate::columns::assignment::Style;
 use crate::columns::recognition::words::{Meaning, meaning, split_unit, words};
 
-/// The joint of a column.
+/// Joint of a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
-    /// Its number, from 1.
+    /// Number of the joint, from 1.
     Number(usize),
-    /// Its name.
+    /// Name of the joint.
     Joint(String),
 }
 
 /// Columns of one quantity.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Group {
-    /// Their names with the joint left open.
+    /// Names of the columns with a placeholder for the joint.
     pub template: String,
     pub meaning: Meaning,
     pub members: Vec<(Key, usize)>,
 }
 
 impl Group {
-    /// Naming style of the columns they are taken for.
+    /// Returns the naming style of the target columns.
     pub fn style(&self) -> Style {
         match self.members.first() {
             Some((Key::Joint(_), _)) => Style::Named,
@@ -32,18 +32,18 @@ impl Group {
         }
     }
 
-    /// Whether the template is a pattern of column maps.
+    /// Returns whether the template is a pattern of column maps.
     pub fn is_pattern(&self) -> bool {
         self.template.contains('{')
     }
 
-    /// How much speaks for the group: torques before currents, measurements, number of joints.
+    /// Returns the weight of the group: torques before currents, then measurements, then the number of joints.
     pub fn weight(&self) -> (bool, u8, usize) {
         (!self.meaning.is_current(), self.meaning.rank, self.members.len())
     }
 }
 
-/// A reading of one name.
+/// Interpretation of one name.
 struct Reading {
     template: String,
     meaning: Meaning,
@@ -51,10 +51,10 @@ struct Reading {
     column: usize,
 }
 
-/// Finds the groups of the columns `free`; `joints` are the names of the model's joints, where it is known.
+/// Finds the groups of the columns `free`; `joints` are the names of the model's joints if known.
 pub(crate) fn find(names: &[String], free: &[usize], joints: &[String]) -> Vec<Group> {
     let mut readings: Vec<Vec<Reading>> = free.iter().map(|&k| read(&names[k], k, joints)).collect();
-    // Of several numbers in a name, the one that differs between columns is the joint's.
+    // If a name has several numbers, the one that differs between columns is the joint's.
     let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
     for reading in readings.iter().flatten() {
         *sizes.entry(reading.template.clone()).or_default() += 1;
@@ -72,7 +72,7 @@ pub(crate) fn find(names: &[String], free: &[usize], joints: &[String]) -> Vec<G
     groups
 }
 
-/// Puts numbers in order, from 1; refuses groups with gaps.
+/// Sorts and renumbers the members from 1; returns false for groups with gaps.
 fn counted(group: &mut Group) -> bool {
     group.members.sort();
     let mut numbers = group.members.iter_mut().filter_map(|(key, _)| match key {
@@ -91,7 +91,7 @@ fn counted(group: &mut Group) -> bool {
     })
 }
 
-/// Ways to read a name; several where it has several numbers.
+/// Returns the interpretations of a name; several if it has several numbers.
 fn read(name: &str, column: usize, joints: &[String]) -> Vec<Reading> {
     let (rest, unit) = split_unit(name);
     let meaning_of = |words: &[String]| {
@@ -135,7 +135,7 @@ fn read(name: &str, column: usize, joints: &[String]) -> Vec<Reading> {
     out
 }
 
-/// The longest name of a joint of the model that stands alone in a name.
+/// Returns the longest joint name of the model that is a separate part of a name.
 fn joint_of_model<'j>(name: &str, joints: &'j [String]) -> Option<(&'j str, std::ops::Range<usize>)> {
     let alone = |at: usize, end: usize| {
         let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -151,7 +151,7 @@ fn joint_of_model<'j>(name: &str, joints: &'j [String]) -> Option<(&'j str, std:
         .max_by_key(|(joint, _)| joint.len())
 }
 
-/// The joint of `…/elbow/position` and `elbow.pos`: the part before a quantity.
+/// Returns the joint of `…/elbow/position` and `elbow.pos`: the part before a quantity.
 fn joint_segment(name: &str) -> Option<(&str, std::ops::Range<usize>)> {
     let split = name.rfind(['/', '.'])?;
     let last: Vec<String> = words(&name[split + 1..]).into_iter().map(|(word, _)| word).collect();

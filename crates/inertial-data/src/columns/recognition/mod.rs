@@ -1,4 +1,4 @@
-//! Recognition of columns by their names: what the controllers and programs of the field call joints, quantities and time.
+//! Recognition of columns by their names, with the terms of common controllers and programs for joints, quantities and time.
 
 mod groups;
 mod time;
@@ -13,32 +13,32 @@ use crate::formats::reader::Reader;
 use groups::{Group, Key};
 use words::Quantity;
 
-/// What a column of a log is taken for.
+/// Interpretation of a column of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecognizedColumn {
-    /// Its name in the log.
+    /// Name in the log.
     pub name: String,
-    /// Its name as a column of a robot's log: `t`, `q1`, `tau.elbow` and so on; none where it is not used.
+    /// Standard name: `t`, `q1`, `tau.elbow` and so on; `None` if the column is not used.
     pub target: Option<String>,
-    /// Its unit where that is not the SI unit.
+    /// Unit if it is not the SI unit.
     pub unit: Option<&'static str>,
-    /// Why it is taken so, or not taken.
+    /// Reason for this interpretation, or for ignoring the column.
     pub reason: String,
 }
 
-/// What the columns of a log are taken for, and why.
+/// Interpretation of the columns of a log, with reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recognition {
     columns: Vec<RecognizedColumn>,
-    /// Lines of a column map that says the same.
+    /// Lines of an equivalent column map.
     map: Vec<String>,
     renaming: Renaming,
 }
 
 impl Recognition {
-    /// Recognizes columns by their names; `joints` are the names of the model's joints where it is known.
+    /// Recognizes columns by their names; `joints` are the names of the model's joints if known.
     ///
-    /// Columns with the names of the contract are taken as they are, and no other column is taken for a quantity that they give.
+    /// Columns with standard names are used unchanged, and no other column is used for the same quantity.
     ///
     /// ```
     /// use inertial_data::Recognition;
@@ -73,12 +73,12 @@ impl Recognition {
         out
     }
 
-    /// All columns, in the order of the log.
+    /// Returns all columns, in the order of the log.
     pub fn columns(&self) -> &[RecognizedColumn] {
         &self.columns
     }
 
-    /// A column map in TOML that says the same, with lines to fill in as comments.
+    /// Returns an equivalent column map in TOML, with lines to fill in as comments.
     pub fn map(&self) -> String {
         let mut out = String::from("[columns]\n");
         for line in &self.map {
@@ -88,23 +88,23 @@ impl Recognition {
         out
     }
 
-    /// Whether columns are taken by other names than their own.
+    /// Returns whether no column is used under another name than its own.
     pub fn is_trivial(&self) -> bool {
         self.renaming.notes.is_empty()
     }
 
-    /// What to do about columns that might be taken.
+    /// Returns advice about columns that might be used.
     pub fn advice(&self) -> Option<&str> {
         self.renaming.advice.as_deref()
     }
 
-    /// A reader of the same log with the names and units that were recognized.
+    /// Returns a reader of the same log with the recognized names and units.
     pub fn apply<R: Reader>(&self, reader: R) -> Mapped<R> {
         Mapped::new(reader, self.renaming.clone())
     }
 
     fn take(&mut self, k: usize, target: &str, unit: Option<&'static str>, reason: &str) {
-        // Another column of that name is not the one that is meant.
+        // Another column that already has this name is renamed.
         if let Some(other) =
             self.renaming.names.iter().position(|name| name == target).filter(|&other| other != k)
         {
@@ -224,7 +224,7 @@ impl Recognition {
         }
     }
 
-    /// Currents are torques only with the torque constants of the drives.
+    /// Adds advice for currents, which are torques only with the torque constants of the drives.
     fn advise_scale(&mut self, group: &Group) {
         for (_, k) in &group.members {
             "a current: a column map with scale (N m per A, at the joint) makes a torque of it"
@@ -258,7 +258,7 @@ impl Recognition {
 /// Groups of columns that belong to no joint.
 const OTHERS: [&str; 7] = ["base", "wrench", "ft", "acc", "gyro", "alpha", "momentum"];
 
-/// Whether a column has the name of the contract. Numbers from 0 are another way of counting.
+/// Returns whether a column has a standard name. Numbers from 0 are another numbering.
 fn is_own(name: &str, names: &[String]) -> bool {
     match quantity_of(name) {
         Some((_, Style::Named)) => true,

@@ -2,7 +2,7 @@
 
 use super::Recognition;
 
-/// Targets of all columns that are used, with the unit where it is not SI.
+/// Returns the targets of all columns that are used, with the unit if it is not SI.
 fn taken(names: &[&str], joints: &[&str]) -> Vec<String> {
     let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
     let joints: Vec<String> = joints.iter().map(|n| (*n).to_owned()).collect();
@@ -14,10 +14,10 @@ fn taken(names: &[&str], joints: &[&str]) -> Vec<String> {
     found.columns().iter().filter_map(shown).collect()
 }
 
-/// What it is about, names of the columns, joints of the model, and what is taken.
+/// Description, names of the columns, joints of the model, and expected targets.
 type Case<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a [&'a str]);
 
-/// Names of the writers of the field, with two joints each.
+/// Column names of common controllers and programs, with two joints each.
 #[test]
 fn names_of_many_writers_are_recognized() {
     let cases: [Case<'_>; 14] = [
@@ -235,7 +235,7 @@ fn what_is_not_taken_has_a_reason() {
         "{}",
         found.map()
     );
-    // Two of the same weight are for people to choose.
+    // Of two candidates with the same weight, the user must choose.
     let names = ["t", "left_q_1", "right_q_1"].map(String::from);
     let found = Recognition::of(&names, &[]);
     assert!(found.advice().unwrap().contains("may both be q"), "{found:?}");

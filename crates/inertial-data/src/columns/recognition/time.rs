@@ -1,18 +1,18 @@
-//! The column of time.
+//! Recognition of the time column.
 
 use crate::columns::recognition::words::{split_unit, words};
 use crate::columns::units::{self, Dimension};
 
-/// Column of time.
+/// Time column.
 pub(crate) struct Time {
     pub column: usize,
-    /// Column of nanoseconds that are added to it.
+    /// Column of nanoseconds that are added to the time.
     pub nanoseconds: Option<usize>,
-    /// Unit by the name.
+    /// Unit given by the name.
     pub unit: Option<&'static str>,
 }
 
-/// Names of time, the surest first; words are joined by `_`.
+/// Names of time columns, the most certain first; words are joined by `_`.
 const NAMES: [&str; 28] = [
     "time",
     "t",
@@ -43,10 +43,10 @@ const NAMES: [&str; 28] = [
     "timestamps",
     "times",
 ];
-/// Endings of the two parts of a stamp.
+/// Suffixes of the two parts of a stamp.
 const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "nsec"]];
 
-/// Finds the column of time.
+/// Finds the time column.
 pub(crate) fn find(names: &[String]) -> Option<Time> {
     let plain = |name: &str| words(name).into_iter().map(|(word, _)| word).collect::<Vec<_>>().join("_");
     let read: Vec<(String, Option<&'static str>)> = names
@@ -62,7 +62,7 @@ pub(crate) fn find(names: &[String]) -> Option<Time> {
     let exact = |wanted: &str| read.iter().position(|(name, _)| name == wanted);
     let whole: Vec<String> = names.iter().map(|name| plain(name)).collect();
     for name in NAMES {
-        // A second alone is half of a stamp where its nanoseconds are there.
+        // A column of seconds is only a part of the stamp if there is a column of nanoseconds.
         if matches!(name, "sec" | "secs" | "seconds") {
             break;
         }

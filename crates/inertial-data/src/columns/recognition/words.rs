@@ -1,4 +1,4 @@
-//! Words of column names: what a name says about its column.
+//! Meaning of the words in column names.
 
 use crate::columns::units;
 
@@ -14,7 +14,7 @@ pub(crate) enum Quantity {
 impl Quantity {
     pub const ALL: [Self; 4] = [Self::Position, Self::Velocity, Self::Acceleration, Self::Torque];
 
-    /// Its name in columns.
+    /// Returns the symbol in column names.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Position => "q",
@@ -25,22 +25,22 @@ impl Quantity {
     }
 }
 
-/// What the words of a name say.
+/// Meaning of the words of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Meaning {
     pub quantity: Quantity,
-    /// How much the words speak for a measurement of a joint: 2 says so, 0 is vague.
+    /// Evidence for a measurement of a joint: 2 is explicit, 0 is vague.
     pub rank: u8,
-    /// Unit by the name, or by the controller that writes it.
+    /// Unit given by the name, or by the controller that writes it.
     pub unit: Option<&'static str>,
-    /// Controller or program whose words these are.
+    /// Controller or program that uses these words.
     pub writer: Option<&'static str>,
-    /// Why the column is not to be taken.
+    /// Reason for rejecting the column.
     pub refused: Option<&'static str>,
 }
 
 impl Meaning {
-    /// Whether it is a current, which takes a scale to be a torque.
+    /// Returns whether the quantity is a current, which needs a scale to become a torque.
     pub fn is_current(&self) -> bool {
         matches!(self.unit, Some("A" | "mA"))
     }
@@ -106,7 +106,7 @@ const OTHER: &[&str] = &[
     "raw",
 ];
 
-/// Reads the words of a name, index and joint left out; none where they name no quantity.
+/// Interprets the words of a name without index and joint; `None` if they contain no quantity.
 pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
     let has = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
     let (quantity, unit, vague) = quantity(words).or_else(|| {
@@ -136,7 +136,7 @@ pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
     Some(Meaning { quantity, rank, unit, writer, refused })
 }
 
-/// The quantity of the first word that names one, its unit where the word tells it, and whether the word is vague.
+/// Returns the quantity of the most specific word, its unit if the word implies one, and whether the word is vague.
 fn quantity(words: &[String]) -> Option<(Quantity, Option<&'static str>, bool)> {
     use Quantity::{Acceleration, Position, Torque, Velocity};
     let of_word = |word: &String| {
@@ -159,11 +159,11 @@ fn quantity(words: &[String]) -> Option<(Quantity, Option<&'static str>, bool)> 
             _ => return None,
         })
     };
-    // Words of forces and derivatives come with those of positions: the most specific counts.
+    // Names of forces and derivatives also contain words of positions: the most specific word counts.
     words.iter().filter_map(of_word).max_by_key(|(quantity, ..)| *quantity)
 }
 
-/// Controller or program that writes such names.
+/// Returns the controller or program that writes such names.
 fn writer(words: &[String]) -> Option<&'static str> {
     let has = |wanted: &[&str]| wanted.iter().all(|w| words.iter().any(|own| own == w));
     let starts = |wanted: &[&str]| words.iter().zip(wanted).filter(|(a, b)| a == *b).count() == wanted.len();
@@ -181,8 +181,8 @@ fn writer(words: &[String]) -> Option<&'static str> {
     }
 }
 
-/// A name cut into words in lower case, at other characters than letters and digits, between letters and digits and before capitals.
-/// Each word has its place in the name.
+/// Splits a name into lower-case words at characters other than letters and digits, between letters and digits, and before capitals.
+/// Each word has its range in the name.
 pub(crate) fn words(name: &str) -> Vec<(String, std::ops::Range<usize>)> {
     let mut out: Vec<(String, std::ops::Range<usize>)> = Vec::new();
     let mut before: Option<char> = None;
@@ -208,7 +208,7 @@ pub(crate) fn words(name: &str) -> Vec<(String, std::ops::Range<usize>)> {
     out
 }
 
-/// The unit that a name ends with (`q1 [deg]`, `time_ms`, `tau1 (Nm)`), and the name without it.
+/// Returns the name without its unit suffix (`q1 [deg]`, `time_ms`, `tau1 (Nm)`), and the unit.
 pub(crate) fn split_unit(name: &str) -> (&str, Option<&'static str>) {
     let bracketed = [('[', ']'), ('(', ')')].into_iter().find_map(|(open, close)| {
         let inner = name.trim_end().strip_suffix(close)?;
@@ -224,9 +224,9 @@ pub(crate) fn split_unit(name: &str) -> (&str, Option<&'static str>) {
     (name, None)
 }
 
-/// The unit in the spelling of column maps.
+/// Returns the unit in the spelling of column maps.
 fn known_unit(text: &str) -> Option<&'static str> {
-    // One letter alone is more often an index or a name, but for seconds.
+    // A single letter is more often an index or a name, except for seconds.
     let spelled = match text {
         "°" | "degree" | "degrees" => "deg",
         "°/s" | "degs" | "dps" | "degps" => "deg/s",

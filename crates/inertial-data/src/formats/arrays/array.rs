@@ -1,4 +1,4 @@
-//! An array of numbers that stays in its file.
+//! Array of numbers stored in a file.
 
 use std::fs::File;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::{length, read_at};
 
-/// Result with the cause in words.
+/// Result with the cause as text.
 pub(crate) type Stored<T> = Result<T, String>;
 
-/// How a number is stored.
+/// Storage type of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Number {
     F32,
@@ -25,7 +25,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// Bytes of one number.
+    /// Returns the number of bytes of one number.
     pub fn size(self) -> usize {
         match self {
             Self::I8 | Self::U8 => 1,
@@ -59,7 +59,7 @@ impl Number {
     }
 }
 
-/// An array of one or two dimensions: number `(row, column)` stands at `start + row · row_step + column · column_step`.
+/// Array of one or two dimensions: number `(row, column)` is at offset `start + row · row_step + column · column_step`.
 #[derive(Debug, Clone)]
 pub(crate) struct Array {
     pub name: String,
@@ -71,25 +71,25 @@ pub(crate) struct Array {
     column_step: u64,
     number: Number,
     big: bool,
-    /// Size of one unit, where the numbers are times.
+    /// Size of one unit if the numbers are times.
     factor: f64,
 }
 
-/// Place and kind of the numbers of an array.
+/// Location and type of the numbers of an array.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub start: u64,
     pub number: Number,
     pub big: bool,
-    /// Whether columns stand one after the other.
+    /// Whether columns are stored one after the other.
     pub by_column: bool,
-    /// Bytes from one row to the next where a row is a record with other fields.
+    /// Number of bytes from one row to the next if a row is a record with other fields.
     pub record: Option<u64>,
     pub factor: f64,
 }
 
 impl Array {
-    /// Describes an array; refuses one that is larger than its file.
+    /// Describes an array; rejects one that is larger than its file.
     pub fn new(name: &str, [rows, columns]: [usize; 2], source: &Arc<File>, layout: Layout) -> Stored<Self> {
         let Layout { start, number, big, by_column, record, factor } = layout;
         let size = number.size() as u64;
@@ -125,23 +125,23 @@ impl Array {
         })
     }
 
-    /// Whether it has one dimension.
+    /// Returns whether the array has one dimension.
     pub fn is_vector(&self) -> bool {
         self.rows == 1 || self.columns == 1
     }
 
-    /// Bytes that are read for one row.
+    /// Returns the number of bytes read for one row.
     pub fn row_bytes(&self) -> u64 {
         if self.column_step <= self.row_step { self.row_step } else { self.number.size() as u64 }
     }
 
-    /// Takes rows for columns.
+    /// Swaps rows and columns.
     pub fn transpose(&mut self) {
         std::mem::swap(&mut self.rows, &mut self.columns);
         std::mem::swap(&mut self.row_step, &mut self.column_step);
     }
 
-    /// Reads some rows of `wanted` columns, each with its place in the rows of `out`.
+    /// Reads some rows of the `wanted` columns, each with its slot in the rows of `out`.
     pub fn read(
         &self,
         rows: Range<usize>,
@@ -153,7 +153,7 @@ impl Array {
         let (size, count) = (self.number.size(), rows.len());
         let first = self.start + rows.start as u64 * self.row_step;
         let column_at = |column: usize| column as u64 * self.column_step;
-        // Rows stand together, or columns do.
+        // Either rows or columns are contiguous.
         let together = self.column_step <= self.row_step;
         let ends = |column: usize| (count as u64 - 1) * self.row_step + column_at(column) + size as u64;
         if together {

@@ -1,4 +1,4 @@
-//! HDF5 files, and MATLAB's files of version 7.3, which are HDF5 too: datasets of numbers with one or two dimensions.
+//! HDF5 files, and MATLAB files of version 7.3, which are also HDF5: datasets of numbers with one or two dimensions.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,20 +11,20 @@ use super::array::{Array, Layout, Number, Stored};
 use super::{Content, MOST_COLUMNS, length};
 use crate::clean::spool::temporary;
 
-/// The first bytes of every file, and those of MATLAB's.
+/// First bytes of every HDF5 file, and of MATLAB files.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 pub(crate) const MATLAB: [u8; 8] = *b"MATLAB 7";
-/// Groups inside groups deeper than this are damage.
+/// Maximum nesting of groups; deeper ones are damaged.
 const DEEPEST: usize = 16;
-/// Datasets and groups of one file, at most.
+/// Maximum number of datasets and groups of one file.
 const MOST: usize = 10_000;
-/// Bytes that are read at once; chunks may be larger.
+/// Number of bytes read at once, and maximum size of a chunk, which may be larger.
 const BLOCK: usize = 4 << 20;
 const LARGEST_CHUNK: usize = 1 << 28;
-/// Packed data grow at most by this factor.
+/// Maximum growth factor of compressed data.
 const GROWTH: u64 = 2000;
 
-/// Reads the descriptions of all datasets; their numbers go to a temporary file.
+/// Reads the descriptions of all datasets; their numbers are copied to a temporary file.
 pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
     let own = file.try_clone().map_err(|e| crate::plain_io(&e))?;
     let storage = FileStorage::from_file(own).map_err(words)?;
@@ -64,7 +64,7 @@ impl Reader {
         for dataset in &datasets {
             self.dataset(dataset, &name(dataset.name()))?;
         }
-        // References of MATLAB to cells and objects are no variables.
+        // MATLAB's references to cells and objects are not variables.
         for inner in groups.iter().filter(|g| !g.name().contains('#')) {
             self.group(inner, &name(inner.name()), depth + 1)?;
         }
@@ -72,7 +72,7 @@ impl Reader {
     }
 
     fn dataset(&mut self, dataset: &Dataset, name: &str) -> Stored<()> {
-        // MATLAB stores letters and references as numbers.
+        // MATLAB stores characters and references as numbers.
         let class = dataset.attribute("MATLAB_class").ok().and_then(|a| a.read_string().ok());
         if class
             .is_some_and(|class| matches!(class.trim_end_matches('\0'), "char" | "cell" | "function_handle"))
@@ -152,7 +152,7 @@ fn copied<T: H5Type>(
     Ok(copy)
 }
 
-/// The cause in one line.
+/// Returns the cause in one line.
 #[allow(clippy::needless_pass_by_value, reason = "errors are mapped by value")]
 fn words(error: hdf5_reader::error::Error) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! MATLAB's files of version 5 to 7.2: variables that are arrays of numbers, or structures of them.
+//! MATLAB files of version 5 to 7.2: variables that are arrays of numbers, or structures of them.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -8,18 +8,18 @@ use super::array::{Array, Layout, Number, Stored};
 use super::{Content, length, read_at};
 use crate::clean::spool::temporary;
 
-/// The first bytes of every file.
+/// First bytes of every file.
 pub(crate) const MAGIC: [u8; 8] = *b"MATLAB 5";
-/// Bytes before the first element.
+/// Number of bytes before the first element.
 const HEADER: u64 = 128;
 /// Types of elements.
 const MATRIX: u32 = 14;
 const COMPRESSED: u32 = 15;
 /// Classes of arrays.
 const STRUCTURE: u8 = 2;
-/// Structures inside structures deeper than this are damage.
+/// Maximum nesting of structures; deeper ones are damaged.
 const DEEPEST: usize = 16;
-/// Names of fields are short and few.
+/// Maximum size of the names of fields, which are short and few.
 const LONGEST_NAMES: usize = 1 << 20;
 
 /// Reads the descriptions of all variables.
@@ -47,18 +47,18 @@ pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
             }
             _ => {}
         }
-        // Compressed elements are not filled up to eight bytes.
+        // Compressed elements are not padded to eight bytes.
         at = if element.kind == COMPRESSED { element.end } else { element.next };
     }
     Ok(out)
 }
 
-/// A part of a file with a type.
+/// Part of a file with a type.
 struct Element {
     kind: u32,
     start: u64,
     end: u64,
-    /// Where the next one stands.
+    /// Offset of the next element.
     next: u64,
 }
 
@@ -67,7 +67,7 @@ impl Element {
         let mut tag = [0; 8];
         read_at(file, at, &mut tag)?;
         let (first, second) = (word(&tag, 0, big), word(&tag, 4, big));
-        // Up to four bytes stand in the tag itself.
+        // Up to four bytes are stored in the tag itself.
         let out = if first >> 16 == 0 {
             let (start, size) = (at + 8, u64::from(second));
             Self { kind: first, start, end: start + size, next: start + size.next_multiple_of(8) }
@@ -93,7 +93,7 @@ impl Element {
     }
 }
 
-/// A compressed element as it was before, in a temporary file.
+/// Decompresses an element into a temporary file.
 fn inflated(file: &File, element: &Element, big: bool) -> Stored<File> {
     let io = |e: std::io::Error| crate::plain_io(&e);
     let mut packed = file;
@@ -106,7 +106,7 @@ fn inflated(file: &File, element: &Element, big: bool) -> Stored<File> {
     let size = u64::from(word(&tag, 4, big));
     let mut out = BufWriter::new(&mut copy);
     out.write_all(&tag).map_err(io)?;
-    // Not more than the element says, whatever follows.
+    // At most as many bytes as the element declares.
     let written = std::io::copy(&mut content.take(size), &mut out).map_err(io)?;
     out.flush().map_err(io)?;
     drop(out);
@@ -165,7 +165,7 @@ fn variable(
     Ok(())
 }
 
-/// Types of numbers.
+/// Returns the number type for an element type.
 fn number(kind: u32) -> Option<Number> {
     Some(match kind {
         1 => Number::I8,

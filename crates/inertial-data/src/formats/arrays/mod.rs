@@ -1,5 +1,5 @@
-//! Files of arrays: NumPy's `.npy` and `.npz`, MATLAB's `.mat`, and HDF5. Numbers are read from the file (or from a temporary copy where
-//! it is compressed) as they are asked for.
+//! Files of arrays: NumPy's `.npy` and `.npz`, MATLAB's `.mat`, and HDF5. Numbers are read on demand from the file, or from a temporary
+//! copy if it is compressed.
 
 mod array;
 pub(crate) mod hdf5;
@@ -16,28 +16,28 @@ use crate::log::check_names;
 use crate::{Error, Place, Result};
 use array::{Array, Stored};
 
-/// Bytes read at once, unless one row has more, and the greatest number of rows.
+/// Number of bytes read at once (unless one row has more), and maximum number of rows.
 const BLOCK: u64 = 16 << 20;
 const MOST_ROWS: u64 = 4096;
 /// Names of arrays that are the time.
 const TIMES: [&str; 6] = ["t", "time", "timestamp", "timestamps", "stamp", "Time"];
-/// Names of arrays whose columns have the joints' numbers.
+/// Names of arrays with one column per joint.
 const QUANTITIES: [&str; 4] = ["q", "dq", "ddq", "tau"];
 
-/// What a file of arrays holds.
+/// Content of a file of arrays.
 #[derive(Default)]
 pub(crate) struct Content {
     pub arrays: Vec<Array>,
-    /// Names of joints, where an array of texts gives them.
+    /// Names of joints, if an array of texts provides them.
     pub joints: Vec<String>,
     /// Whether the file names its arrays.
     pub named: bool,
 }
 
-/// Reads arrays of numbers as columns: one row for each sample.
+/// Reader of arrays of numbers as columns: one row for each sample.
 ///
-/// An array of as many numbers as there are samples is a column; one of two dimensions is a column for each joint. Arrays of other
-/// sizes are left out.
+/// An array with one number per sample is a column; a two-dimensional array has a column for each joint. Arrays of other
+/// sizes are omitted.
 pub struct ArrayReader {
     file: String,
     arrays: Vec<Array>,
@@ -47,21 +47,21 @@ pub struct ArrayReader {
     places: Vec<(usize, usize)>,
     selected: Vec<usize>,
     rows: usize,
-    /// Rows handed out at once.
+    /// Number of rows returned at once.
     block: usize,
     done: usize,
     bytes: Vec<u8>,
 }
 
 impl ArrayReader {
-    /// Reads an array that NumPy saved.
+    /// Reads an array saved by NumPy.
     pub fn npy(file: File, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let content = npy::read(&Arc::new(file)).map_err(|message| damaged(&name, ".npy", &message))?;
         Self::new(name, content)
     }
 
-    /// Reads arrays that NumPy saved in one file.
+    /// Reads several arrays saved by NumPy in one file.
     pub fn npz(file: File, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let content =
@@ -69,14 +69,14 @@ impl ArrayReader {
         Self::new(name, content)
     }
 
-    /// Reads variables that MATLAB saved (version 5 to 7.2).
+    /// Reads variables saved by MATLAB (version 5 to 7.2).
     pub fn mat(file: File, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let content = mat::read(&Arc::new(file)).map_err(|message| damaged(&name, ".mat", &message))?;
         Self::new(name, content)
     }
 
-    /// Reads datasets of an HDF5 file, also of MATLAB (version 7.3).
+    /// Reads the datasets of an HDF5 file, also from MATLAB (version 7.3).
     pub fn hdf5(file: File, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let content = hdf5::read(&Arc::new(file)).map_err(|message| damaged(&name, "HDF5 file", &message))?;
@@ -120,7 +120,7 @@ impl ArrayReader {
     }
 }
 
-/// Fields of structures go by their own name where no other array has it: `data.q` is `q`.
+/// Shortens the names of structure fields if no other array has the short name: `data.q` becomes `q`.
 fn shorten_names(arrays: &mut [Array]) {
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let names: Vec<String> = arrays.iter().map(|a| last(&a.name)).collect();
@@ -131,7 +131,7 @@ fn shorten_names(arrays: &mut [Array]) {
     }
 }
 
-/// More columns than this are no log.
+/// Maximum number of columns of a log.
 const MOST_COLUMNS: usize = 100_000;
 
 impl Reader for ArrayReader {
@@ -192,7 +192,7 @@ fn damaged(file: &str, kind: &str, message: &str) -> Error {
     Error::read(Place::file(file), message)
 }
 
-/// Reads exactly so many bytes at a place.
+/// Reads exactly `bytes.len()` bytes at an offset.
 fn read_at(file: &File, at: u64, bytes: &mut [u8]) -> Stored<()> {
     use std::io::{Read, Seek, SeekFrom};
     let mut file = file;

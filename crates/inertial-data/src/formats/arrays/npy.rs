@@ -1,4 +1,4 @@
-//! NumPy's files: `.npy` with one array, `.npz` with several.
+//! NumPy files: `.npy` with one array, `.npz` with several.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use super::array::{Array, Layout, Number, Stored};
 use super::zip::{Entry, entries};
 use super::{Content, read_at};
 
-/// The first bytes of every `.npy` file.
+/// First bytes of every `.npy` file.
 pub(crate) const MAGIC: [u8; 6] = *b"\x93NUMPY";
-/// Headers are some hundred bytes, of records with many fields some thousand.
+/// Maximum size of a header, which has some hundred bytes, or some thousand for records with many fields.
 const LONGEST_HEADER: usize = 1 << 20;
-/// Names of joints are few.
+/// Maximum size of texts; there are only a few joint names.
 const MOST_TEXT: u64 = 1 << 20;
 
 /// Reads the description of an array.
@@ -44,7 +44,7 @@ pub(crate) fn read_several(file: &Arc<File>) -> Stored<Content> {
     Ok(out)
 }
 
-/// Adds what stands at a place of a file.
+/// Adds the array at an offset of a file.
 fn add(out: &mut Content, name: &str, file: &Arc<File>, start: u64) -> Stored<()> {
     let mut head = [0; 12];
     read_at(file, start, &mut head[..10])?;
@@ -90,7 +90,7 @@ fn add(out: &mut Content, name: &str, file: &Arc<File>, start: u64) -> Stored<()
     Ok(())
 }
 
-/// Texts of fixed length in UTF-32, filled up with zeros.
+/// Reads texts of fixed length in UTF-32, padded with zeros.
 fn texts(file: &File, start: u64, count: usize, letters: usize, big: bool) -> Stored<Vec<String>> {
     let size = (count as u64).saturating_mul(4 * letters as u64);
     if size > MOST_TEXT {
@@ -106,7 +106,7 @@ fn texts(file: &File, start: u64, count: usize, letters: usize, big: bool) -> St
     Ok(bytes.chunks_exact((4 * letters).max(1)).map(text).collect())
 }
 
-/// Numbers with their order of bytes, and the size of a unit of time.
+/// Number type with byte order, and the size of a unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Numbers {
     number: Number,
@@ -115,7 +115,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Reads a type such as `<f8` or `<M8[ns]`.
+    /// Parses a type such as `<f8` or `<M8[ns]`.
     fn parse(text: &str) -> Option<Self> {
         let big = text.starts_with('>');
         let text = text.trim_start_matches(['<', '>', '|', '=']);
@@ -162,9 +162,9 @@ impl Numbers {
 #[derive(Debug, PartialEq)]
 struct Field {
     name: String,
-    /// None where it is not a number.
+    /// Number type; `None` if the field is not a number.
     number: Option<Numbers>,
-    /// Bytes of one element.
+    /// Number of bytes of one element.
     bytes: usize,
     shape: Vec<usize>,
 }
@@ -223,14 +223,14 @@ impl Header {
     }
 }
 
-/// Numbers of a tuple such as `(3, 4)`.
+/// Parses the numbers of a tuple such as `(3, 4)`.
 fn shape(text: &str) -> Option<Vec<usize>> {
     let inner = text.strip_prefix('(')?.split(')').next()?;
     let numbers = inner.split(',').map(str::trim).filter(|n| !n.is_empty());
     numbers.map(|n| n.trim_end_matches('L').parse().ok()).collect()
 }
 
-/// Fields of a record: `[('t', '<f8'), ('q', '<f8', (7,))]`.
+/// Parses the fields of a record: `[('t', '<f8'), ('q', '<f8', (7,))]`.
 fn fields(text: &str) -> Option<Vec<Field>> {
     let mut rest = text.strip_prefix('[')?.trim_start();
     let mut out = Vec::new();

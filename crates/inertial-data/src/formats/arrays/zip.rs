@@ -1,4 +1,4 @@
-//! ZIP archives as NumPy writes them: entries that are stored or deflated, of any size.
+//! ZIP archives as written by NumPy: stored or deflated entries of any size.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -8,10 +8,10 @@ use super::array::Stored;
 use super::{length, read_at};
 use crate::clean::spool::temporary;
 
-/// The directory of more entries than this is damaged.
+/// Maximum size of the directory; a larger one is damaged.
 const LONGEST_DIRECTORY: u64 = 64 << 20;
 
-/// A file in an archive.
+/// File in an archive.
 pub(crate) struct Entry {
     pub name: String,
     method: u16,
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     header: u64,
 }
 
-/// Lists an archive.
+/// Lists the entries of an archive.
 pub(crate) fn entries(file: &File) -> Stored<Vec<Entry>> {
     let (start, size, count) = directory(file)?;
     if size > LONGEST_DIRECTORY {
@@ -50,7 +50,7 @@ pub(crate) fn entries(file: &File) -> Stored<Vec<Entry>> {
     Ok(out)
 }
 
-/// Place, size and number of entries of the directory.
+/// Returns the offset, size and number of entries of the directory.
 fn directory(file: &File) -> Stored<(u64, u64, u64)> {
     let all = length(file)?;
     let tail = all.min(22 + 65_535);
@@ -62,7 +62,7 @@ fn directory(file: &File) -> Stored<(u64, u64, u64)> {
     if start != u32::MAX && size != u32::MAX && count != u16::MAX {
         return Ok((u64::from(start), u64::from(size), u64::from(count)));
     }
-    // Archives of more than 4 GB have another end before this one.
+    // Archives larger than 4 GB have another end record before this one.
     let locator = at.checked_sub(20).and_then(|k| bytes.get(k..at)).filter(|l| l.starts_with(b"PK\x06\x07"));
     let mut large = [0; 56];
     read_at(file, long(locator.ok_or("its directory is damaged")?, 8), &mut large)?;
@@ -73,7 +73,7 @@ fn directory(file: &File) -> Stored<(u64, u64, u64)> {
 }
 
 impl Entry {
-    /// Sizes of more than 4 GB stand in an extra field.
+    /// Updates sizes of more than 4 GB from an extra field.
     fn widen(&mut self, mut extra: &[u8]) {
         while extra.len() >= 4 {
             let (kind, size) = (half(extra, 0), usize::from(half(extra, 2)));
@@ -90,7 +90,7 @@ impl Entry {
         }
     }
 
-    /// The file in which the content stands as it is, and where: the archive, or a temporary copy.
+    /// Returns the file that contains the uncompressed content, and its offset: the archive, or a temporary copy.
     pub fn content(&self, file: &Arc<File>) -> Stored<(Arc<File>, u64)> {
         let mut head = [0; 30];
         read_at(file, self.header, &mut head)?;

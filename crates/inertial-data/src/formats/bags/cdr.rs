@@ -1,4 +1,4 @@
-//! The encodings of messages: CDR of ROS 2, and that of ROS 1.
+//! Message encodings: CDR of ROS 2, and that of ROS 1.
 
 /// Reader of numbers, texts and sequences.
 pub(crate) struct Cdr<'a> {
@@ -9,14 +9,14 @@ pub(crate) struct Cdr<'a> {
 }
 
 impl<'a> Cdr<'a> {
-    /// Opens a message of ROS 2 with its encapsulation header, or one of ROS 1; returns the cause where it is not valid.
+    /// Opens a ROS 2 message with its encapsulation header, or a ROS 1 message; returns the cause if it is invalid.
     pub fn new(message: &'a [u8], ros1: bool) -> Result<Self, String> {
         if ros1 {
             // Little endian, without alignment.
             return Ok(Self { body: message, at: 0, little: true, aligned: false });
         }
         let [_, kind, _, _, body @ ..] = message else { return Err("it is too short".into()) };
-        // CDR of version 1, big or little endian; everything is aligned to its size, counted from here.
+        // CDR version 1, big or little endian; every value is aligned to its size, counted from here.
         match kind {
             0 => Ok(Self { body, at: 0, little: false, aligned: true }),
             1 => Ok(Self { body, at: 0, little: true, aligned: true }),
@@ -24,12 +24,12 @@ impl<'a> Cdr<'a> {
         }
     }
 
-    /// Stamp of a header in seconds; passes over the whole header.
+    /// Reads a header and returns its stamp in seconds.
     pub fn header(&mut self) -> Result<f64, String> {
         let seconds = if self.aligned {
             f64::from(i32::from_ne_bytes(self.word()?))
         } else {
-            // A number stands before the stamp.
+            // The stamp is preceded by a sequence number.
             let _sequence: [u8; 4] = self.word()?;
             f64::from(u32::from_ne_bytes(self.word()?))
         };
@@ -38,7 +38,7 @@ impl<'a> Cdr<'a> {
         Ok(seconds + 1e-9 * f64::from(nanoseconds))
     }
 
-    /// Passes over a text.
+    /// Skips a text.
     pub fn skip_string(&mut self) -> Result<(), String> {
         let length = self.length(1)?;
         self.take(length).map(|_| ())
@@ -50,7 +50,7 @@ impl<'a> Cdr<'a> {
         part.ok_or_else(|| "it ends early".to_owned())
     }
 
-    /// A number of N bytes in the order of this machine.
+    /// Reads a number of N bytes, in native byte order.
     pub fn word<const N: usize>(&mut self) -> Result<[u8; N], String> {
         if self.aligned {
             self.at = self.at.next_multiple_of(N);
@@ -63,7 +63,7 @@ impl<'a> Cdr<'a> {
         Ok(bytes)
     }
 
-    /// The length of a sequence whose items have at least `least` bytes: what cannot be there is not allocated.
+    /// Reads the length of a sequence whose items have at least `least` bytes; impossible lengths are not allocated.
     pub fn length(&mut self, least: usize) -> Result<usize, String> {
         let length = u32::from_ne_bytes(self.word()?) as usize;
         if length.saturating_mul(least) > self.body.len() {
@@ -73,7 +73,7 @@ impl<'a> Cdr<'a> {
         }
     }
 
-    /// Length counts the zero at its end.
+    /// Reads a text, whose length includes the terminating zero.
     pub fn string(&mut self) -> Result<String, String> {
         let length = self.length(1)?;
         let bytes = self.take(length)?;

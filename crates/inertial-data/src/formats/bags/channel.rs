@@ -6,19 +6,19 @@ use super::fields::Fields;
 use super::joint_state::JointState;
 use super::topics::{Message, Topic};
 
-/// Names of joints in a log, at most.
+/// Maximum number of joint names in a log.
 const MOST_JOINTS: usize = 10_000;
 
-/// Columns of a topic and how its messages fill them.
+/// Columns of a topic, and the conversion of its messages.
 pub(super) struct Channel {
     pub topic: String,
-    /// Names of its columns.
+    /// Names of the columns.
     pub names: Vec<String>,
     content: Content,
 }
 
 enum Content {
-    /// Places of a joint's position, velocity and effort among the columns.
+    /// Indices of the columns of a joint's position, velocity and effort.
     Joints {
         is_dynamic: bool,
         joints: HashMap<String, [Option<usize>; 3]>,
@@ -27,7 +27,7 @@ enum Content {
 }
 
 impl Channel {
-    /// Finds the columns of a topic by its first messages; `plain` keeps the paths of fields as names.
+    /// Determines the columns of a topic from its first messages; `plain` keeps the field paths as names.
     pub fn new(topic: &Topic, first: &[&Message], plain: bool) -> Result<Self, String> {
         let message = first.first().ok_or_else(|| "it has no message".to_owned())?;
         if !topic.is_joint_state() || plain {
@@ -59,7 +59,7 @@ impl Channel {
         Ok(Self { topic: topic.name.clone(), names, content: Content::Joints { is_dynamic, joints } })
     }
 
-    /// Reads a message into a row; gives its stamp, or the time of its record where that is zero.
+    /// Reads a message into a row; returns its stamp, or the recording time if the stamp is zero.
     pub fn read(&self, message: &Message, row: &mut [f64]) -> Result<f64, String> {
         row.fill(f64::NAN);
         let stamp = match &self.content {

@@ -7,12 +7,12 @@ use super::sqlite::{Database, Scan, Stored, Value};
 use super::topics::{Message, Messages, Topic, Topics};
 use crate::{Error, Place, Result};
 
-/// The messages of a file.
+/// Messages of a file.
 pub(crate) struct Bag {
     file: String,
     database: Database,
     scan: Scan,
-    /// Topics that are read, by their numbers.
+    /// Selected topics, by their numbers.
     chosen: HashMap<i64, Arc<Topic>>,
     topics: Topics,
 }
@@ -50,7 +50,7 @@ impl Bag {
     }
 }
 
-/// Definitions by the types' names: columns `id, topic_type, encoding, encoded_message_definition`.
+/// Returns the definitions by type name: columns `id, topic_type, encoding, encoded_message_definition`.
 fn definitions(database: &Database, table: u64) -> Stored<HashMap<String, String>> {
     let mut scan = Scan::new(table);
     let mut out = HashMap::new();

@@ -1,8 +1,8 @@
-//! Definitions of message types, as bags hold them and as ROS ships them.
+//! Definitions of message types, from bags and from ROS.
 
 use std::collections::HashMap;
 
-/// Types that bags without definitions may have; sections as in bags.
+/// Types for bags without definitions; sections as in bags.
 const SHIPPED: &str = "
 MSG: builtin_interfaces/Time
 int32 sec
@@ -106,12 +106,12 @@ float32 data
 pub(super) enum Kind {
     Number(Number),
     Text,
-    /// Seconds and nanoseconds of ROS 1.
+    /// Time of ROS 1: seconds and nanoseconds.
     Time,
     Nested(String),
 }
 
-/// Kind of a number.
+/// Type of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Number {
     Bool,
@@ -127,7 +127,7 @@ pub(super) enum Number {
     F64,
 }
 
-/// How often a field stands in a message.
+/// Multiplicity of a field in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     One,
@@ -135,7 +135,7 @@ pub(super) enum Count {
     Sequence,
 }
 
-/// A field of a message.
+/// Field of a message.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     pub name: String,
@@ -143,11 +143,11 @@ pub(super) struct Field {
     pub count: Count,
 }
 
-/// Types by their names, without `msg`: `geometry_msgs/Vector3`.
+/// Types by their names without `msg`: `geometry_msgs/Vector3`.
 pub(super) struct Types(HashMap<String, Vec<Field>>);
 
 impl Types {
-    /// Reads the definitions of a type and of those that it uses; types that are missing are those that ROS ships.
+    /// Reads the definitions of a type and of the types that it uses; missing types are taken from ROS.
     pub fn new(kind: &str, definition: &str) -> Result<Self, String> {
         let mut types = HashMap::new();
         read(SHIPPED, "", &mut types)?;
@@ -164,7 +164,7 @@ impl Types {
     }
 }
 
-/// Reads sections that start with `MSG:`; what stands before the first is the type `first`.
+/// Reads sections that start with `MSG:`; the text before the first section is the type `first`.
 fn read(text: &str, first: &str, types: &mut HashMap<String, Vec<Field>>) -> Result<(), String> {
     let (mut kind, mut fields) = (first.to_owned(), Vec::new());
     for line in text.lines() {
@@ -182,7 +182,7 @@ fn read(text: &str, first: &str, types: &mut HashMap<String, Vec<Field>>) -> Res
     Ok(())
 }
 
-/// A field of a line; none of a constant.
+/// Parses the field of a line; `None` for a constant.
 fn field(line: &str, of: &str) -> Result<Option<Field>, String> {
     let unknown = || format!("the definition of {of} has a line that is not known: {line:.60}");
     let (kind, rest) = line.split_once(char::is_whitespace).ok_or_else(unknown)?;

@@ -1,19 +1,19 @@
-//! Numbers of any message, by the paths of their fields: `motor_state[3].tau_est`.
+//! Numbers of any message, by their field paths: `motor_state[3].tau_est`.
 
 use super::cdr::Cdr;
 use super::definition::{Count, Field, Kind, Number, Types};
 use super::topics::Topic;
 
-/// Columns of one topic, at most.
+/// Maximum number of columns of one topic.
 const MOST_COLUMNS: usize = 10_000;
-/// Parts of a message type, at most; longer sequences are passed over.
+/// Maximum number of parts of a message type; longer sequences are skipped.
 const MOST_PARTS: usize = 100_000;
-/// Entries of a sequence that become columns, at most: longer ones are pictures or clouds of points.
+/// Maximum number of entries of a sequence that become columns: longer ones are images or point clouds.
 const LONGEST: usize = 1000;
-/// Types inside types.
+/// Maximum nesting of types.
 const MOST_LEVELS: usize = 20;
 
-/// Numbers of messages that have names of their own, by type and path.
+/// Standard names of numbers in messages, by type and path.
 const NAMED: [(&str, &[(&str, &str)]); 3] = [
     (
         "geometry_msgs/WrenchStamped",
@@ -57,40 +57,40 @@ const NAMED: [(&str, &[(&str, &str)]); 3] = [
     ),
 ];
 
-/// How a message is read.
+/// Plan for reading a message.
 #[derive(Debug)]
 enum Plan {
-    /// The stamp of a message, where it is the first field.
+    /// Header with the stamp, as the first field.
     Header,
-    /// A number, and its column.
+    /// Number with its column.
     Number(Number, Option<usize>),
     Text,
     Parts(Vec<Plan>),
-    /// Entries without columns.
+    /// Repeated entries without columns.
     Repeated(usize, Box<Plan>),
-    /// A sequence: entries with columns, then how others are passed over.
+    /// Sequence: entries with columns, then the plan for skipping others.
     Sequence(Vec<Plan>, Box<Plan>),
 }
 
-/// Columns of a topic, and how its messages are read.
+/// Columns of a topic, and the plan for reading its messages.
 #[derive(Debug)]
 pub(super) struct Fields {
     plan: Plan,
     ros1: bool,
-    /// Names of its columns.
+    /// Names of the columns.
     pub names: Vec<String>,
 }
 
 struct Planner<'t> {
     types: &'t Types,
-    /// Paths and names of numbers that count, where not all do.
+    /// Paths and names of the numbers to use; all numbers if empty.
     known: &'t [(&'t str, &'t str)],
     names: Vec<String>,
     parts: usize,
 }
 
 impl Fields {
-    /// Finds the columns of a topic by its first message; `plain` keeps the paths of fields as names.
+    /// Determines the columns of a topic from its first message; `plain` keeps the field paths as names.
     pub fn new(topic: &Topic, first: &[u8], plain: bool) -> Result<Self, String> {
         let types = Types::new(&topic.kind, &topic.definition)?;
         let mut cdr = Cdr::new(first, topic.ros1)?;
@@ -116,7 +116,7 @@ impl Fields {
         Ok(Self { plan: Plan::Parts(plan), ros1: topic.ros1, names })
     }
 
-    /// Reads a message into a row; gives the stamp, zero where there is none.
+    /// Reads a message into a row; returns the stamp, or zero if there is none.
     pub fn read(&self, message: &[u8], row: &mut [f64]) -> Result<f64, String> {
         let mut stamp = 0.0;
         walk(&self.plan, &mut Cdr::new(message, self.ros1)?, row, &mut stamp)?;
@@ -125,7 +125,7 @@ impl Fields {
 }
 
 impl Planner<'_> {
-    /// Plan of a field; with the first message and the path before it where it has columns.
+    /// Creates the plan of a field. `at` is the first message and the path of the parent if the field has columns.
     fn field(
         &mut self,
         field: &Field,

@@ -1,4 +1,4 @@
-//! Folders of rosbag2: files one after the other, as `metadata.yaml` lists them.
+//! Folders of rosbag2: files one after the other, as listed in `metadata.yaml`.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -10,14 +10,14 @@ use crate::clean::spool::temporary_copy;
 use crate::formats::zstd::Unpacked;
 use crate::{Error, Place, Result, plain_io};
 
-/// Lists have a line for each file and topic.
+/// Maximum size of a list, which has a line for each file and topic.
 const LONGEST_LIST: u64 = 16 << 20;
 
 /// Files of a bag.
 pub(crate) struct Files {
     left: std::vec::IntoIter<PathBuf>,
     current: Option<Box<dyn Messages>>,
-    /// Topics before a file is open.
+    /// Topics found before a file is open.
     topics: Topics,
 }
 
@@ -64,14 +64,14 @@ impl Files {
     }
 }
 
-/// Files that `metadata.yaml` lists.
+/// Returns the files listed in `metadata.yaml`.
 fn listed(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).skip_while(|line| *line != "relative_file_paths:").skip(1);
     let items = lines.map_while(|line| line.strip_prefix("- "));
     items.map(|item| item.trim().trim_matches(['"', '\'']).to_owned()).collect()
 }
 
-/// Files of bags in a folder without a list, in the order of their names.
+/// Returns the bag files in a folder without a list, sorted by name.
 fn found(folder: &Path) -> std::io::Result<Vec<String>> {
     let mut out = Vec::new();
     for entry in folder.read_dir()? {

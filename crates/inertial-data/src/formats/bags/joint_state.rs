@@ -1,4 +1,4 @@
-//! States of joints: `sensor_msgs/JointState` and `control_msgs/DynamicJointState`.
+//! Joint states: `sensor_msgs/JointState` and `control_msgs/DynamicJointState`.
 
 use super::cdr::Cdr;
 
@@ -13,7 +13,7 @@ pub(crate) struct JointState {
 }
 
 impl JointState {
-    /// Parses a message; returns the cause where it is not valid.
+    /// Parses a message; returns the cause if it is invalid.
     pub fn parse(message: &[u8], ros1: bool) -> Result<Self, String> {
         let mut cdr = Cdr::new(message, ros1)?;
         let stamp = cdr.header()?;
@@ -26,7 +26,7 @@ impl JointState {
         Ok(Self { stamp, name, values })
     }
 
-    /// Parses a message with interfaces by their names: `position`, `velocity` and `effort` count.
+    /// Parses a message with named interfaces; only `position`, `velocity` and `effort` are used.
     pub fn parse_dynamic(message: &[u8], ros1: bool) -> Result<Self, String> {
         let mut cdr = Cdr::new(message, ros1)?;
         let stamp = cdr.header()?;
@@ -52,7 +52,7 @@ impl JointState {
         Ok(Self { stamp, name, values })
     }
 
-    /// Position (0), velocity (1) or effort (2) of a joint, where it is there.
+    /// Returns the position (0), velocity (1) or effort (2) of a joint, if present.
     pub fn value(&self, quantity: usize, joint: usize) -> Option<f64> {
         self.values[quantity].get(joint).copied().filter(|value| !value.is_nan())
     }

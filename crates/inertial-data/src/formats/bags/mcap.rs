@@ -1,4 +1,4 @@
-//! MCAP files: messages of ROS 2, in CDR.
+//! MCAP files: ROS 2 messages in CDR.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -12,35 +12,35 @@ use super::topics::{Message, Messages, Topic, Topics};
 use crate::formats::zstd::Unpacked;
 use crate::{Error, Place, Result, plain_io};
 
-/// The first and the last bytes of every file.
+/// First and last bytes of every file.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
-/// No record or chunk is longer; a damaged length must not take all memory.
+/// Maximum size of a record or chunk, so that a damaged length does not exhaust the memory.
 const LONGEST: usize = 1 << 28;
 
-/// The messages of a file, one after the other.
+/// Messages of a file, one after the other.
 pub(crate) struct Bag<'a> {
     stream: Box<dyn Read + Send + 'a>,
     reader: LinearReader,
     contents: Contents,
-    /// Records of the current chunk, and where the next one begins.
+    /// Records of the current chunk, and the offset of the next one.
     chunk: Vec<u8>,
     at: usize,
     ended: bool,
 }
 
-/// What the records so far have defined.
+/// Definitions of the records so far.
 struct Contents {
     file: String,
     /// Names and definitions of schemas.
     schemas: HashMap<u16, (String, String)>,
     topics: Topics,
-    /// The channels to read.
+    /// Selected channels.
     channels: HashMap<u16, Arc<Topic>>,
 }
 
 impl<'a> Bag<'a> {
     pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, asked: &[String]) -> Self {
-        // Chunks are unpacked here: the crate would do it in C.
+        // Chunks are decompressed here, because the crate would use a C library.
         let options = LinearReaderOptions::default().with_record_length_limit(LONGEST).with_emit_chunks(true);
         Self {
             stream,
@@ -109,7 +109,7 @@ impl Messages for Bag<'_> {
 }
 
 impl Contents {
-    /// Takes a record; a message where it is one of a channel to read.
+    /// Processes a record; returns a message if it belongs to a selected channel.
     fn message(&mut self, opcode: u8, record: &[u8]) -> Result<Option<Message>> {
         if !matches!(opcode, op::SCHEMA | op::CHANNEL | op::MESSAGE) {
             return Ok(None);
@@ -154,12 +154,12 @@ impl Contents {
     }
 }
 
-/// Unpacks the records of a chunk and checks them.
+/// Decompresses and checks the records of a chunk.
 fn unpack(header: &ChunkHeader, data: &[u8], out: &mut Vec<u8>) -> std::result::Result<(), McapError> {
     if header.uncompressed_size > LONGEST as u64 {
         return Err(McapError::ChunkTooLarge(header.uncompressed_size));
     }
-    // One byte more than there should be shows what is too long.
+    // One additional byte is read to detect content that is too long.
     let limit = header.uncompressed_size + 1;
     match header.compression.as_str() {
         "" => data.take(limit).read_to_end(out),
@@ -172,14 +172,14 @@ fn unpack(header: &ChunkHeader, data: &[u8], out: &mut Vec<u8>) -> std::result::
         return Err(McapError::DecompressionError("a chunk has another size than it says".to_owned()));
     }
     let (saved, calculated) = (header.uncompressed_crc, crc32fast::hash(out));
-    // Zero stands for no checksum.
+    // Zero means no checksum.
     if saved != 0 && saved != calculated {
         return Err(McapError::BadChunkCrc { saved, calculated });
     }
     Ok(())
 }
 
-/// The record at a place of a chunk (kind, length, content); none at the end.
+/// Returns the record at an offset of a chunk (kind, length, content); `None` at the end.
 fn next_record<'c>(
     chunk: &'c [u8],
     at: &mut usize,

@@ -1,37 +1,37 @@
-//! Several topics in one log: the values of others at the stamps of the first.
+//! Several topics in one log: the values of the other topics are interpolated at the stamps of the first.
 
 use std::collections::VecDeque;
 
-/// Longest time between two messages that are interpolated, in seconds.
+/// Maximum time (s) between two messages for interpolation.
 const LONGEST_GAP: f64 = 0.2;
-/// Rows that wait for messages of other topics, at most.
+/// Maximum number of rows that wait for messages of other topics.
 const MOST_WAITING: usize = 10_000;
 
-/// A message's stamp and numbers.
+/// Stamp and numbers of a message.
 struct Sample {
     stamp: f64,
     values: Vec<f64>,
 }
 
-/// Puts messages of several topics into rows.
+/// Merger of messages of several topics into rows.
 pub(super) struct Merge {
-    /// Rows of the first topic that wait.
+    /// Waiting rows of the first topic.
     waiting: VecDeque<Sample>,
-    /// Messages of the others: the last before the row that waits, and all after it.
+    /// Messages of the other topics: the last before the waiting row, and all after it.
     others: Vec<VecDeque<Sample>>,
-    /// Memory of samples that are done.
+    /// Reusable memory of finished samples.
     free: Vec<Vec<f64>>,
     ended: bool,
 }
 
 impl Merge {
-    /// Creates a merge of so many topics besides the first.
+    /// Creates a merger of `others` topics in addition to the first.
     pub fn new(others: usize) -> Self {
         let others = (0..others).map(|_| VecDeque::new()).collect();
         Self { waiting: VecDeque::new(), others, free: Vec::new(), ended: false }
     }
 
-    /// Takes a message in; topic 0 is the one whose messages are the rows.
+    /// Adds a message; the messages of topic 0 define the rows.
     pub fn push(&mut self, topic: usize, stamp: f64, values: &[f64]) {
         let mut own = self.free.pop().unwrap_or_default();
         own.clear();
@@ -41,7 +41,7 @@ impl Merge {
             0 => self.waiting.push_back(sample),
             k => {
                 let queue = &mut self.others[k - 1];
-                // Messages out of order would make no interval.
+                // Messages out of order would not form an interval.
                 if queue.back().is_none_or(|last| last.stamp < stamp) {
                     queue.push_back(sample);
                 }
@@ -52,12 +52,12 @@ impl Merge {
         }
     }
 
-    /// Notes that no more messages come.
+    /// Marks the end of the messages.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Writes the next row that is complete, its stamp, then the values of all topics; returns whether there is one.
+    /// Writes the next complete row: its stamp, then the values of all topics; returns whether there is one.
     pub fn pop(&mut self, row: &mut Vec<f64>) -> bool {
         let Some(stamp) = self.waiting.front().map(|first| first.stamp) else { return false };
         let complete = |queue: &VecDeque<Sample>| queue.back().is_some_and(|last| last.stamp >= stamp);
@@ -81,7 +81,7 @@ impl Merge {
                     let share = (stamp - before.stamp) / (after.stamp - before.stamp);
                     row.extend(before.values.iter().zip(&after.values).map(|(a, b)| a + share * (b - a)));
                 }
-                // Nothing is known so far from the last message.
+                // The row is too far from the nearest message, so its values are unknown.
                 (Some(any), _) => row.extend(any.values.iter().map(|_| f64::NAN)),
                 (None, _) => {}
             }

@@ -1,4 +1,4 @@
-//! Bags of ROS: messages from MCAP files, SQLite files and folders of them, and from bags of ROS 1.
+//! ROS bags: messages from MCAP files, SQLite files and folders of them, and from ROS 1 bags.
 
 mod cdr;
 mod channel;
@@ -26,33 +26,33 @@ use topics::{Message, Messages};
 
 pub(crate) use sqlite::MAGIC as SQLITE;
 
-/// Messages that are looked at for columns: publishers may send some joints less often than others.
+/// Number of messages examined to find the columns: publishers may send some joints less often than others.
 const LOOKED_AT: usize = 1000;
-/// Messages that are looked at until every topic has one.
+/// Maximum number of messages examined until every topic has one.
 const MOST_LOOKED_AT: usize = 100_000;
-/// Bytes of messages that are held meanwhile, at most.
+/// Maximum size (bytes) of the messages held during this examination.
 const HELD: usize = 64 << 20;
-/// Rows handed out at once.
+/// Number of rows returned at once.
 const BLOCK: usize = 8192;
 
-/// Topics that are read.
+/// Selection of the topics to read.
 #[derive(Debug, Clone, Default)]
 pub struct TopicChoice {
-    /// Topics whose messages have names of the contract where their type is known: joint states, wrenches, inertial measurement
+    /// Topics whose columns have standard names if their type is known: joint states, wrenches, inertial measurement
     /// units and odometry.
     pub topics: Vec<String>,
-    /// Topics whose numbers are named by the paths of their fields: `/low_state.motor_state[3].tau_est`.
+    /// Topics whose columns are named by field paths: `/low_state.motor_state[3].tau_est`.
     pub by_path: Vec<String>,
 }
 
 impl TopicChoice {
-    /// Chooses the topics of a list with commas, or that with joint states where there is none.
+    /// Selects the topics of a comma-separated list; without a list, the topic with joint states.
     pub fn of(list: Option<&str>) -> Self {
         let topics = list.map(|list| list.split(',').map(|topic| topic.trim().to_owned()).collect());
         Self { topics: topics.unwrap_or_default(), by_path: Vec::new() }
     }
 
-    /// Adds topics of names of columns that are paths of fields.
+    /// Adds the topics of column names that are field paths.
     pub fn with_paths<'n>(mut self, columns: impl IntoIterator<Item = &'n str>) -> Self {
         let topics =
             columns.into_iter().filter(|name| name.starts_with('/')).filter_map(|name| name.split_once('.'));
@@ -70,19 +70,19 @@ impl TopicChoice {
     }
 }
 
-/// Reads topics of a bag as columns: `t`, `q.J dq.J tau.J` of every joint `J` of joint states, `ft.…` of wrenches, `acc.… gyro.…` of
-/// inertial measurement units, `base.…` of odometry, and the numbers of all other messages by the paths of their fields.
+/// Reader of topics of a bag as columns: `t`, `q.J dq.J tau.J` of every joint `J` of joint states, `ft.…` of wrenches, `acc.… gyro.…` of
+/// inertial measurement units, `base.…` of odometry, and the numbers of all other messages by their field paths.
 ///
-/// Time is the stamp of the message's header, and the log's time where that is zero or missing. The joints of a message may stand in any
-/// order; one that a message lacks is a gap. Of several topics the first gives the rows, and the values of the others are
-/// interpolated at its stamps.
+/// Time is the stamp of the message's header, or the recording time if the stamp is zero or missing. The joints of a message may be in
+/// any order; a joint missing in a message is a missing value. With several topics, the first defines the rows, and the values of the
+/// others are interpolated at its stamps.
 pub struct BagReader<'a> {
     file: String,
     messages: Box<dyn Messages + 'a>,
     names: Vec<String>,
     channels: Vec<Channel>,
     columns: Vec<usize>,
-    /// The first messages, until they are handed out.
+    /// First messages, until they are returned.
     first: std::vec::IntoIter<Message>,
     merge: Merge,
     values: Vec<f64>,
@@ -102,7 +102,7 @@ impl<'a> BagReader<'a> {
         Self::new(Box::new(messages), file, choice)
     }
 
-    /// Reads a bag of ROS 1.
+    /// Reads a ROS 1 bag.
     pub fn ros1(
         stream: impl Read + Send + 'a,
         name: impl Into<String>,
@@ -133,7 +133,7 @@ impl<'a> BagReader<'a> {
             asked.iter().find(|topic| !first.iter().any(|message| message.topic.name == **topic)).cloned()
         };
         while held < HELD && first.len() < MOST_LOOKED_AT {
-            // Asked now and then only: topics may start late.
+            // Checked only from time to time: topics may start late.
             if first.len() >= LOOKED_AT && first.len().is_multiple_of(LOOKED_AT) && missing(&first).is_none()
             {
                 break;
@@ -162,7 +162,7 @@ impl<'a> BagReader<'a> {
         Ok(Self { file, messages, names, channels, columns, first, merge, values, row: Vec::new(), done: 0 })
     }
 
-    /// Columns of the topics in the order in which they were asked for, states of joints first.
+    /// Returns the columns of the topics in the order of the request, joint states first.
     fn channels(
         first: &[Message],
         asked: &[String],
@@ -187,7 +187,7 @@ impl<'a> BagReader<'a> {
         order.iter().map(channel).collect()
     }
 
-    /// Takes in the next message; returns whether there was one.
+    /// Adds the next message; returns whether there was one.
     fn advance(&mut self) -> Result<bool> {
         let message = match self.first.next() {
             Some(message) => Some(message),
@@ -231,7 +231,7 @@ impl Reader for BagReader<'_> {
                 if self.advance()? {
                     continue;
                 }
-                // Rows that wait are complete now.
+                // After the last message, waiting rows are complete.
                 if !self.merge.pop(&mut self.row) {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! Bags of ROS 1 (format 2.0): records one after the other, in chunks that may be compressed.
+//! ROS 1 bags (format 2.0): records one after the other, in chunks that may be compressed.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -7,41 +7,41 @@ use std::sync::Arc;
 use super::topics::{Message, Messages, Topic, Topics};
 use crate::{Error, Place, Result, plain_io};
 
-/// The first bytes of every file.
+/// First bytes of every file.
 pub(crate) const MAGIC: [u8; 8] = *b"#ROSBAG ";
-/// The whole first line.
+/// Complete first line.
 const VERSION: &[u8] = b"#ROSBAG V2.0\n";
-/// No record or chunk is longer; a damaged length must not take all memory.
+/// Maximum size of a record or chunk, so that a damaged length does not exhaust the memory.
 const LONGEST: usize = 1 << 28;
 /// Kinds of records.
 const MESSAGE: u8 = 0x02;
 const HEADER: u8 = 0x03;
 const CHUNK: u8 = 0x05;
 const CONNECTION: u8 = 0x07;
-/// Connections of one file, at most.
+/// Maximum number of connections of one file.
 const MOST_CONNECTIONS: usize = 100_000;
 
-/// Result with the cause in words.
+/// Result with the cause as text.
 type Stored<T> = std::result::Result<T, String>;
 
-/// The messages of a file, one after the other.
+/// Messages of a file, one after the other.
 pub(crate) struct Bag<'a> {
     stream: Box<dyn Read + Send + 'a>,
     file: String,
     begun: bool,
-    /// Content of the chunk that is read, and the place in it.
+    /// Content of the current chunk, and the offset in it.
     chunk: Vec<u8>,
     at: usize,
     topics: Topics,
-    /// Connections, and the topics of those that are read.
+    /// Connections, and the topics of the selected ones.
     connections: HashMap<u32, Option<Arc<Topic>>>,
     count: usize,
-    /// Bytes that were read, and where the index stands that closes a bag.
+    /// Number of bytes read, and offset of the index at the end of a bag.
     read: u64,
     index: u64,
 }
 
-/// A record without its data.
+/// Record without its data.
 struct Record {
     kind: u8,
     fields: Vec<u8>,
@@ -73,7 +73,7 @@ impl<'a> Bag<'a> {
         Ok(())
     }
 
-    /// The next record of the chunk, else of the file; none at its end. Data of chunks become the chunk.
+    /// Returns the next record of the chunk, otherwise of the file; `None` at the end. Data of a chunk record become the current chunk.
     fn record(&mut self) -> Stored<Option<(Record, Vec<u8>)>> {
         if self.at < self.chunk.len() {
             let (chunk, at) = (&self.chunk, &mut self.at);
@@ -88,7 +88,7 @@ impl<'a> Bag<'a> {
         Ok(Some((record, data)))
     }
 
-    /// A length of the file; none where the file ends before it and `may_end` says so.
+    /// Reads a length from the file; `None` if the file ends before it and `may_end` allows this.
     fn length(&mut self, may_end: bool) -> Stored<Option<usize>> {
         let (mut word, mut found) = ([0; 4], 0);
         while found < 4 {
@@ -115,7 +115,7 @@ impl<'a> Bag<'a> {
         if read == length { Ok(out) } else { Err("it ends early".to_owned()) }
     }
 
-    /// Notes a connection.
+    /// Registers a connection.
     fn connection(&mut self, record: &Record, data: &[u8]) -> Result<()> {
         let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
         let Some(id) = record.number("conn") else { return Ok(()) };
@@ -145,7 +145,7 @@ impl Messages for Bag<'_> {
                 CHUNK => {
                     (self.chunk, self.at) = (record.unpacked(data).map_err(|e| self.damaged(&e))?, 0);
                 }
-                // Zero where the bag was not closed.
+                // Zero if the bag was not closed.
                 HEADER => self.index = record.long("index_pos").unwrap_or(0),
                 CONNECTION => self.connection(&record, &data)?,
                 MESSAGE => {
@@ -185,7 +185,7 @@ impl Record {
         self.field(name)?.try_into().ok().map(u64::from_le_bytes)
     }
 
-    /// Time at which a message was recorded, in seconds.
+    /// Returns the recording time of a message in seconds.
     fn time(&self) -> f64 {
         match self.field("time") {
             Some(&[a, b, c, d, e, f, g, h]) => {
@@ -197,7 +197,7 @@ impl Record {
         }
     }
 
-    /// Content of a chunk.
+    /// Returns the decompressed content of a chunk.
     fn unpacked(&self, data: Vec<u8>) -> Stored<Vec<u8>> {
         let size = self.number("size").unwrap_or(0) as usize;
         if size > LONGEST {
@@ -222,7 +222,7 @@ impl Record {
     }
 }
 
-/// Bytes with their length before them.
+/// Returns bytes that are preceded by their length.
 fn part<'b>(bytes: &'b [u8], at: &mut usize) -> Stored<&'b [u8]> {
     let early = || "a chunk ends early".to_owned();
     let word = bytes.get(*at..).and_then(|rest| rest.first_chunk::<4>()).ok_or_else(early)?;
@@ -232,7 +232,7 @@ fn part<'b>(bytes: &'b [u8], at: &mut usize) -> Stored<&'b [u8]> {
     bytes.get(start..end).ok_or_else(early)
 }
 
-/// Value of a field `NAME=VALUE` among fields with their lengths before them.
+/// Returns the value of a field `NAME=VALUE` among fields that are preceded by their lengths.
 fn field<'b>(fields: &'b [u8], name: &str) -> Option<&'b [u8]> {
     let mut at = 0;
     while at < fields.len() {

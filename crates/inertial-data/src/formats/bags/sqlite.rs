@@ -1,21 +1,21 @@
-//! Tables of SQLite files, read from their first row to their last. See <https://www.sqlite.org/fileformat2.html>.
+//! Tables of SQLite files, read sequentially. See <https://www.sqlite.org/fileformat2.html>.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-/// The first bytes of every file.
+/// First bytes of every file.
 pub(crate) const MAGIC: [u8; 8] = *b"SQLite f";
-/// Trees of more levels are damaged.
+/// Maximum depth of a tree; deeper ones are damaged.
 const DEEPEST: usize = 32;
 
-/// Result with the cause in words.
+/// Result with the cause as text.
 pub(crate) type Stored<T> = Result<T, String>;
 
 fn ends() -> String {
     "it ends early".to_owned()
 }
 
-/// A value of a row.
+/// Value in a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -38,7 +38,7 @@ impl Value {
 pub(crate) struct Database {
     file: File,
     page: usize,
-    /// Bytes of a page that hold data.
+    /// Number of bytes of a page that hold data.
     usable: usize,
     pages: u64,
 }
@@ -70,7 +70,7 @@ impl Database {
         Ok(bytes)
     }
 
-    /// The first page of a table; none where there is no such table.
+    /// Returns the first page of a table; `None` if there is no such table.
     pub fn table(&self, name: &str) -> Stored<Option<u64>> {
         let mut scan = Scan::new(1);
         while let Some((_, row)) = scan.next(self)? {
@@ -85,16 +85,16 @@ impl Database {
     }
 }
 
-/// A pass over the rows of a table.
+/// Scan of the rows of a table.
 pub(crate) struct Scan {
     root: Option<u64>,
-    /// Pages from the root to the current leaf, each with the cell that is next.
+    /// Pages from the root to the current leaf, each with its next cell.
     path: Vec<(Vec<u8>, usize, usize)>,
     seen: u64,
 }
 
 impl Scan {
-    /// Begins at the first page of a table.
+    /// Starts at the first page of a table.
     pub fn new(root: u64) -> Self {
         Self { root: Some(root), path: Vec::new(), seen: 0 }
     }
@@ -104,13 +104,13 @@ impl Scan {
         if self.seen > database.pages || self.path.len() >= DEEPEST {
             return Err("its pages run in circles".to_owned());
         }
-        // The first page has the header of the file.
+        // The first page starts with the header of the file.
         let head = if number == 1 { 100 } else { 0 };
         self.path.push((database.page(number)?, head, 0));
         Ok(())
     }
 
-    /// The next row with its number; none at the end.
+    /// Returns the next row with its number; `None` at the end.
     pub fn next(&mut self, database: &Database) -> Stored<Option<(i64, Vec<Value>)>> {
         if let Some(root) = self.root.take() {
             self.enter(database, root)?;
@@ -153,7 +153,7 @@ fn be32(bytes: &[u8], at: usize) -> Stored<u64> {
     Ok(u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]])))
 }
 
-/// A number of one to nine bytes, and what follows it.
+/// Returns a number of one to nine bytes, and the remaining bytes.
 fn varint(bytes: &[u8]) -> Stored<(u64, &[u8])> {
     let mut value = 0u64;
     for (k, &byte) in bytes.iter().take(9).enumerate() {
@@ -168,7 +168,7 @@ fn varint(bytes: &[u8]) -> Stored<(u64, &[u8])> {
     Err(ends())
 }
 
-/// A row at a place of a leaf; what does not fit there stands on pages of its own.
+/// Reads a row at an offset of a leaf; data that do not fit are on overflow pages.
 fn row(database: &Database, page: &[u8], at: usize) -> Stored<(i64, Vec<Value>)> {
     let (size, rest) = varint(page.get(at..).ok_or_else(ends)?)?;
     let (number, rest) = varint(rest)?;
@@ -196,7 +196,7 @@ fn row(database: &Database, page: &[u8], at: usize) -> Stored<(i64, Vec<Value>)>
     Ok((number.cast_signed(), values(&payload)?))
 }
 
-/// Values of a record.
+/// Returns the values of a record.
 fn values(payload: &[u8]) -> Stored<Vec<Value>> {
     let (header, rest) = varint(payload)?;
     let before = payload.len() - rest.len();

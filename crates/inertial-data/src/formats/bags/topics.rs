@@ -1,4 +1,4 @@
-//! Topics of a bag, and those of them that are read.
+//! Topics of a bag, and the selection of those that are read.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -7,44 +7,44 @@ use crate::error::nearest_hint;
 use crate::formats::zstd;
 use crate::{Error, Place, Result, plain_io};
 
-/// Topics that a message about what a bag has names, at most.
+/// Maximum number of topics listed in a message about the content of a bag.
 const MOST_NAMED: usize = 20;
 
-/// A topic.
+/// Topic of a bag.
 #[derive(Debug)]
 pub(crate) struct Topic {
     pub name: String,
-    /// Type of its messages: `sensor_msgs/JointState`.
+    /// Message type: `sensor_msgs/JointState`.
     pub kind: String,
-    /// Definition of the type, where the bag has it.
+    /// Definition of the type, if the bag contains it.
     pub definition: String,
     /// Whether messages are encoded as in ROS 1.
     pub ros1: bool,
 }
 
 impl Topic {
-    /// Whether its messages are states of joints.
+    /// Returns whether the messages are joint states.
     pub fn is_joint_state(&self) -> bool {
         matches!(self.kind.as_str(), "sensor_msgs/JointState" | "control_msgs/DynamicJointState")
     }
 }
 
-/// A message as it is stored.
+/// Message as stored.
 pub(crate) struct Message {
     pub topic: Arc<Topic>,
-    /// Time at which it was recorded, in seconds.
+    /// Recording time in seconds.
     pub time: f64,
     pub data: Vec<u8>,
-    /// Its number, for errors.
+    /// Number of the message, for errors.
     pub number: usize,
 }
 
-/// No message is longer, unpacked.
+/// Maximum size of a decompressed message.
 const LONGEST: u64 = 1 << 28;
 
 impl Message {
-    /// The message unpacked where the bag compressed each by itself (`compression_mode: message` of rosbag2). No message in CDR
-    /// starts like one that is compressed.
+    /// Returns the message, decompressed if the bag compressed each message separately (`compression_mode: message` of rosbag2). No CDR
+    /// message starts like a compressed one.
     pub fn unpacked(mut self, file: &str) -> Result<Self> {
         if !self.topic.ros1 && self.data.starts_with(&zstd::MAGIC) {
             let mut out = Vec::new();
@@ -66,14 +66,14 @@ impl Message {
 
 /// Source of messages, one after the other.
 pub(crate) trait Messages: Send {
-    /// The next message of a topic that is read; none at the end.
+    /// Returns the next message of a selected topic; `None` at the end.
     fn next(&mut self) -> Result<Option<Message>>;
 
-    /// Topics found so far.
+    /// Returns the topics found so far.
     fn topics(&self) -> &Topics;
 }
 
-/// Topics of a bag as they are found: those asked for are read, or the only one with states of joints.
+/// Topics of a bag as they are found: the requested ones are read, or the only one with joint states.
 #[derive(Debug, Clone)]
 pub(crate) struct Topics {
     file: String,
@@ -88,12 +88,12 @@ impl Topics {
         Self { file: file.to_owned(), asked: asked.to_vec(), read: Vec::new(), found: Vec::new() }
     }
 
-    /// Topics that were asked for.
+    /// Returns the requested topics.
     pub fn asked(&self) -> &[String] {
         &self.asked
     }
 
-    /// Notes a topic; gives it where its messages are read.
+    /// Registers a topic; returns it if its messages are read.
     pub fn add(
         &mut self,
         name: &str,
@@ -136,7 +136,7 @@ impl Topics {
         Ok(Some(topic))
     }
 
-    /// Why a topic, or any state of joints where none was asked for, is missing.
+    /// Creates the error about a missing topic, or about missing joint states if no topic was requested.
     pub fn nothing(&self, missing: Option<&str>) -> Error {
         let place = Place::file(&self.file);
         if let Some(topic) = missing {

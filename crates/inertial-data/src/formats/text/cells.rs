@@ -2,10 +2,10 @@
 
 use crate::formats::text::time;
 
-/// What stands between the cells of a line.
+/// Separator between the cells of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Separator {
-    /// One character: a comma, a semicolon or a tab.
+    /// Single character: a comma, a semicolon or a tab.
     Byte(u8),
     /// Any number of spaces and tabs.
     Blanks,
@@ -19,7 +19,7 @@ impl Separator {
         }
     }
 
-    /// What follows a separator at the start of a text.
+    /// Returns the text after a separator at its start.
     fn after(self, text: &[u8]) -> Option<&[u8]> {
         match self {
             Self::Byte(_) => Some(&text[1..]),
@@ -27,7 +27,7 @@ impl Separator {
         }
     }
 
-    /// The part of a line that has cells.
+    /// Returns the part of a line that contains cells.
     pub fn line(self, line: &[u8]) -> &[u8] {
         match self {
             Self::Byte(_) => line.strip_suffix(b"\r").unwrap_or(line),
@@ -40,15 +40,15 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Why a line cannot be taken.
+/// Reason why a line is invalid.
 pub(crate) enum Fault {
-    /// Cells found.
+    /// Wrong number of cells, with the number found.
     Cells(usize),
-    /// Column, and what stands there.
+    /// Cell that is not a number, with its column and content.
     Number(usize, String),
 }
 
-/// Parses the cells of a line into the places of their columns.
+/// Parses the cells of a line into the slots of their columns.
 pub(crate) fn parse_line(
     line: &[u8],
     separator: Separator,
@@ -82,7 +82,7 @@ pub(crate) fn parse_line(
     }
 }
 
-/// A cell that is a finite number and nothing else, as almost all are: it is parsed while its end is found.
+/// Parses a cell that is only a finite number, as almost all are, while searching for its end.
 #[inline]
 fn plain(text: &[u8], separator: Separator) -> Option<(f64, Option<&[u8]>)> {
     let (value, used) = fast_float2::parse_partial::<f64, _>(text).ok().filter(|(x, _)| x.is_finite())?;
@@ -93,10 +93,10 @@ fn plain(text: &[u8], separator: Separator) -> Option<(f64, Option<&[u8]>)> {
     }
 }
 
-/// The first cell of a line, without quotes and spaces around it, and what is left of the line.
+/// Returns the first cell of a line, without quotes and surrounding spaces, and the rest of the line.
 #[inline]
 pub(crate) fn cell(text: &[u8], separator: Separator) -> (&[u8], Option<&[u8]>) {
-    // Only a cell that starts with a quote is quoted; the separator that ends it stands after the closing quote.
+    // Only a cell that starts with a quote is quoted; its separator is after the closing quote.
     let from = match text.trim_ascii_start() {
         [b'"', inner @ ..] => {
             text.len() - inner.len() + inner.iter().position(|&b| b == b'"').map_or(inner.len(), |k| k + 1)
@@ -115,7 +115,7 @@ pub(crate) fn cell(text: &[u8], separator: Separator) -> (&[u8], Option<&[u8]>) 
     (cell.strip_prefix(b"\"").and_then(|c| c.strip_suffix(b"\"")).map_or(cell, <[u8]>::trim_ascii), after)
 }
 
-/// All cells of a line.
+/// Returns all cells of a line.
 pub(crate) fn cells(line: &[u8], separator: Separator) -> Vec<&[u8]> {
     let mut out = Vec::new();
     let mut rest = Some(separator.line(line));
@@ -127,10 +127,10 @@ pub(crate) fn cells(line: &[u8], separator: Separator) -> Vec<&[u8]> {
     out
 }
 
-/// Longest number with a decimal comma.
+/// Maximum length of a number with a decimal comma.
 const LONGEST_NUMBER: usize = 40;
 
-/// A finite number, or NaN for a gap. A decimal comma is a point, and a date or time is its seconds.
+/// Parses a finite number, or NaN for a missing value. A decimal comma counts as a point; a date or time is converted to seconds.
 pub(crate) fn number(cell: &[u8]) -> Option<f64> {
     if cell.is_empty() || matches!(cell, b"NA" | b"N/A" | b"null" | b"None" | b"NULL" | b"#N/A") {
         return Some(f64::NAN);

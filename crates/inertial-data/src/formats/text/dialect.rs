@@ -2,19 +2,19 @@
 
 use crate::formats::text::cells::{Separator, cells, number};
 
-/// How the first lines of a text are to be read.
+/// Dialect of a text, determined from its first lines.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub separator: Separator,
     /// Names of the columns.
     pub names: Vec<String>,
-    /// Whether the text names its columns; where it does not, they are called `column_1`, `column_2` and so on.
+    /// Whether the text names its columns; otherwise they are called `column_1`, `column_2` and so on.
     pub named: bool,
-    /// Whether the first line that is no comment is a row.
+    /// Whether the first line that is not a comment is a row.
     pub is_row: bool,
 }
 
-/// Describes a table from its first line that is no comment, and the last comment before it.
+/// Describes a table from its first line that is not a comment, and the last comment before it.
 pub(crate) fn head(first: &[u8], comment: Option<&[u8]>) -> Result<Head, &'static str> {
     if let Some(fault) = no_table(first) {
         return Err(fault);
@@ -37,25 +37,25 @@ pub(crate) fn head(first: &[u8], comment: Option<&[u8]>) -> Result<Head, &'stati
     Ok(Head { separator, names, named: !is_row, is_row })
 }
 
-/// Names of columns; those without one are called after their number.
+/// Returns the names of columns; unnamed ones are named after their number.
 fn named(cells: &[&[u8]]) -> Vec<String> {
     let name = |(k, cell): (usize, &&[u8])| match cell {
         [] => format!("column_{}", k + 1),
-        // Other encodings than UTF-8 are taken as Latin-1.
+        // Encodings other than UTF-8 are treated as Latin-1.
         cell => match std::str::from_utf8(cell) {
             Ok(text) => text.to_owned(),
             Err(_) => cell.iter().map(|&b| char::from(b)).collect(),
         },
     };
     let cells = match cells {
-        // A separator at the end of the line is no column.
+        // A separator at the end of the line does not start a column.
         [names @ .., []] if names.iter().any(|n| !n.is_empty()) => names,
         all => all,
     };
     cells.iter().enumerate().map(name).collect()
 }
 
-/// Returns what a first line is if it belongs to no table.
+/// Returns a description of the first line if it does not belong to a table.
 fn no_table(line: &[u8]) -> Option<&'static str> {
     if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
         return Some("is a text in UTF-16; save it as UTF-8");
@@ -68,14 +68,14 @@ fn no_table(line: &[u8]) -> Option<&'static str> {
     line.iter().any(control).then_some("is neither a text nor a format that is known")
 }
 
-/// The separator of a line.
+/// Returns the separator of a line.
 fn separator(line: &[u8]) -> Separator {
     let plain = without_quotes(line.trim_ascii());
     let has = |b: u8| plain.contains(&b);
     let numbers = |separator| cells(&plain, separator).iter().all(|cell| number(cell).is_some());
     match () {
         () if has(b';') => Separator::Byte(b';'),
-        // Tabs after commas are for looks; commas between digits are decimal.
+        // Tabs after commas are only alignment; commas between digits are decimal.
         () if has(b'\t') && !(has(b',') && commas_separate(&plain)) => Separator::Byte(b'\t'),
         () if has(b',') && has(b' ') && !commas_separate(&plain) && numbers(Separator::Blanks) => {
             Separator::Blanks
@@ -86,13 +86,13 @@ fn separator(line: &[u8]) -> Separator {
     }
 }
 
-/// Whether a blank or the end of the line follows every comma.
+/// Returns whether every comma is followed by a blank or the end of the line.
 fn commas_separate(line: &[u8]) -> bool {
     let mut commas = memchr::memchr_iter(b',', line);
     commas.all(|k| line.get(k + 1).is_none_or(|b| *b == b' ' || *b == b'\t'))
 }
 
-/// A line whose quoted parts are left out.
+/// Returns a line without its quoted parts.
 fn without_quotes(line: &[u8]) -> Vec<u8> {
     let mut inside = false;
     line.iter()
@@ -106,8 +106,8 @@ fn without_quotes(line: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Columns of a row of `ros2 topic echo --csv` with joint states: stamp, frame, names of joints, then positions, velocities and
-/// efforts.
+/// Returns the columns of a row of `ros2 topic echo --csv` with joint states: stamp, frame, names of joints, then positions,
+/// velocities and efforts.
 fn echoed_joint_states(row: &[&[u8]]) -> Option<Vec<String>> {
     let [seconds, nanoseconds, _frame, rest @ ..] = row else { return None };
     let digits = |cell: &[u8]| !cell.is_empty() && cell.len() <= 10 && cell.iter().all(u8::is_ascii_digit);
@@ -156,7 +156,7 @@ mod tests {
         let echoed = names("1699,5000,world,a,b,0.1,0.2,1,2,-3,-4");
         assert_eq!(echoed.names[3..], ["name[0]", "name[1]", "q.a", "q.b", "dq.a", "dq.b", "tau.a", "tau.b"]);
         assert!(echoed.is_row && echoed.named);
-        // Without velocities it is not known which numbers these are.
+        // Without velocities the meaning of these numbers is unknown.
         assert!(names("1699,5000,world,a,b,0.1,0.2,1,2").names[3] != "name[0]");
     }
 }

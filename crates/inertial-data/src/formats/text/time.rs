@@ -1,6 +1,6 @@
 //! Dates and times of day in text (ISO 8601).
 
-/// Seconds of a date with time (since 1970, UTC where no zone is given) or of a time of day (since midnight).
+/// Returns the seconds of a date with time (since 1970, UTC if no zone is given) or of a time of day (since midnight).
 pub(crate) fn seconds(cell: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(cell).ok().filter(|text| text.len() <= 40)?;
     match text.split_once(['T', ' ']) {
@@ -9,7 +9,7 @@ pub(crate) fn seconds(cell: &[u8]) -> Option<f64> {
     }
 }
 
-/// Days from 1970-01-01 of `2024-05-01` or `2024/05/01`.
+/// Returns the days from 1970-01-01 of `2024-05-01` or `2024/05/01`.
 fn day(text: &str) -> Option<f64> {
     let separator = if text.contains('-') { '-' } else { '/' };
     let mut parts = text.split(separator).map(digits);
@@ -25,12 +25,12 @@ fn day(text: &str) -> Option<f64> {
     }
     let years = year - 1;
     let before: i64 = lengths.iter().take(month as usize - 1).sum();
-    // Days of all years before, less those before 1970.
+    // Days of all previous years minus those before 1970.
     let days = 365 * years + years / 4 - years / 100 + years / 400 - 719_162;
     Some((days + before + day - 1) as f64)
 }
 
-/// A time of day with an offset from UTC, if there is one: `12:00:00.5Z`, `12:00:00+02:00`.
+/// Parses a time of day with an optional offset from UTC: `12:00:00.5Z`, `12:00:00+02:00`.
 fn zoned(text: &str) -> Option<f64> {
     if let Some(text) = text.strip_suffix(['Z', 'z']) {
         return clock(text);
@@ -43,7 +43,7 @@ fn zoned(text: &str) -> Option<f64> {
     Some(clock(time)? - if text[at..].starts_with('-') { -offset } else { offset })
 }
 
-/// Seconds since midnight of `12:34:56.789`.
+/// Returns the seconds since midnight of `12:34:56.789`.
 fn clock(text: &str) -> Option<f64> {
     let mut parts = text.splitn(3, ':');
     let (hours, minutes, rest) = (digits(parts.next()?)?, digits(parts.next()?)?, parts.next()?);
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn dates_are_seconds_since_1970() {
-        // From `date -u -d … +%s`.
+        // Reference values of `date -u -d … +%s`.
         for (text, expected) in [
             ("1970-01-01T00:00:00Z", 0.0),
             ("2024-02-29 12:30:15.25", 1_709_209_815.25),

@@ -1,4 +1,4 @@
-//! Logs made for tests.
+//! Synthetic logs for tests.
 #![allow(dead_code, clippy::unwrap_used)]
 
 #[path = "../../../../inertial/tests/all/common/data.rs"]
@@ -9,7 +9,7 @@ pub mod python;
 use inertial::mechanism::{BuildOptions, Mechanism, read};
 use inertial_data::{CsvReader, Log, Result};
 
-/// Two hinges and a slide, `shoulder elbow slide`.
+/// Creates an arm with two hinges and a slide, `shoulder elbow slide`.
 pub fn arm() -> Mechanism {
     let joint = |name: &str, kind: &str, parent: &str, child: &str| {
         format!(
@@ -30,19 +30,19 @@ pub fn parse(text: &str) -> Result<Log> {
     Log::collect(CsvReader::new(text.as_bytes(), "log.csv")?)
 }
 
-/// Position, velocity and acceleration of coordinate `k` at time `t`.
+/// Returns the position, velocity and acceleration of coordinate `k` at time `t`.
 pub fn motion(k: usize, t: f64) -> [f64; 3] {
     let (w, phase) = (3.0 + 1.5 * k as f64, 0.4 * k as f64);
     let angle = w * t + phase;
     [angle.sin(), w * angle.cos(), -w * w * angle.sin()]
 }
 
-/// A torque with no more bandwidth than the motion.
+/// Returns a torque with at most the bandwidth of the motion.
 pub fn torque(k: usize, t: f64) -> f64 {
     10.0 * (2.0 * t + k as f64).sin() + 3.0
 }
 
-/// The columns of a clean log of [`arm`]: `t`, then `q`, `tau` by number.
+/// Returns the columns of a clean log of [`arm`]: `t`, then `q`, `tau` by number.
 pub fn clean(n: usize, rate: f64) -> (Vec<String>, Vec<Vec<f64>>) {
     let t: Vec<f64> = (0..n).map(|i| i as f64 / rate).collect();
     columns_at(&t)

@@ -1,4 +1,4 @@
-//! Forward dynamics: the articulated-body algorithm, or the mass matrix where joints are coupled.
+//! Forward dynamics by the articulated-body algorithm, or by the mass matrix if joints are coupled.
 
 use crate::dynamics::algorithms::articulated_bodies::{ArticulatedScratch, Inputs, Outputs, SINGULAR, run};
 use crate::dynamics::algorithms::placement::Placement;
@@ -9,10 +9,10 @@ use crate::linalg::{ldl, ldl_solve};
 use crate::mechanism::Mechanism;
 use crate::{Error, Result};
 
-/// The accelerations `a` that the generalized forces `tau` give, `nv` entries: `H(q) a + h(q, v) = τ`.
+/// Computes the accelerations `a` caused by the generalized forces `tau`, `nv` entries: `H(q) a + h(q, v) = τ`.
 ///
-/// Trees without couplings take time proportional to the number of bodies (articulated-body algorithm). Where joints share
-/// a coordinate (mimic joints, rotors) the mass matrix is factored.
+/// For trees without couplings the cost is proportional to the number of bodies (articulated-body algorithm). If joints
+/// share a coordinate (mimic joints, rotors), the mass matrix is factored.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, forward_dynamics};
@@ -61,7 +61,7 @@ fn coupled(
     for (a, tau) in a.iter_mut().zip(tau) {
         *a = tau - *a;
     }
-    // Taken out while the workspace is in use; its memory grows once.
+    // Moved out while the workspace is in use; its memory is allocated once.
     let mut h = std::mem::take(&mut workspace.articulated.mass_matrix);
     h.resize(n * n, 0.0);
     let solved = mass_matrix(mechanism, workspace, q, &mut h).and_then(|()| {

@@ -1,7 +1,7 @@
-//! Articulated-body algorithm in world axes, each body about its own origin.
+//! Articulated-body algorithm in world axes, with each body about its own origin.
 //!
-//! Motion is angular velocity, angular acceleration and acceleration of the origin less gravity, as in inverse dynamics; the wrench on
-//! a body is linear in its accelerations, `[[A, B], [Bᵀ, C]] [ω̇, d] + bias`.
+//! The motion consists of angular velocity, angular acceleration and acceleration of the origin minus gravity, as in
+//! inverse dynamics. The wrench on a body is linear in its accelerations, `[[A, B], [Bᵀ, C]] [ω̇, d] + bias`.
 
 use crate::dynamics::algorithms::placement::{Placed, Placement, place, turn_inertia, turn_modes};
 use crate::dynamics::algorithms::tree_constants::{BodyConstants, TreeConstants};
@@ -15,23 +15,23 @@ use crate::linalg::{ldl, ldl_solve};
 use crate::mechanism::Mechanism;
 use crate::spatial::{Motion, Pose};
 
-/// An articulated inertia that falls to this fraction of what it is the difference of is rounding.
+/// Ratio of an articulated inertia to the terms whose difference it is, below which it is a rounding error.
 ///
-/// Rounding makes about 1e-15; a light link between heavy ones makes 1e-9 at worst.
+/// Rounding errors are about 1e-15; a light link between heavy ones gives 1e-9 at worst.
 pub(crate) const SINGULAR: f64 = 1e-13;
 
-/// Memory of forward dynamics.
+/// Scratch memory of forward dynamics.
 #[derive(Debug, Clone)]
 pub(crate) struct ArticulatedScratch {
-    /// The first is the ground.
+    /// States of the bodies; the first is the ground.
     states: Vec<State>,
     /// Wrench `[moment, force]` per unit acceleration of each mode.
     columns: Vec<[Four; 2]>,
     /// Factors `L D Lᵀ` of the inertia along the modes of each body.
     factors: Vec<[f64; 36]>,
-    /// For each velocity coordinate: its inertia with what the motion of the bodies after it removes of it.
+    /// Inertia of each velocity coordinate before the contribution of outer joint motions is subtracted.
     scale: Vec<f64>,
-    /// Diagonal and entries of the mass matrix; the entries are there only for coupled mechanisms.
+    /// Diagonal and entries of the mass matrix; the entries are used only for coupled mechanisms.
     pub diagonal: Vec<f64>,
     pub mass_matrix: Vec<f64>,
 }
@@ -42,13 +42,13 @@ struct State {
     /// Angular velocity, and velocity of the origin.
     w: Four,
     velocity: Four,
-    /// Accelerations that the velocities alone make, relative to the parent.
+    /// Accelerations relative to the parent that are due to velocities alone.
     dw_rest: Four,
     d_rest: Four,
-    /// Angular acceleration, and acceleration of the origin less gravity.
+    /// Angular acceleration, and acceleration of the origin minus gravity.
     dw: Four,
     d: Four,
-    /// `A` and `C` (symmetric), and `B` by rows.
+    /// Blocks `A` and `C` (symmetric), and `B` by rows.
     angular: [Four; 3],
     cross: [Four; 3],
     linear: [Four; 3],
@@ -74,7 +74,7 @@ impl ArticulatedScratch {
     }
 }
 
-/// State of the coordinates, forces on them, and their armature.
+/// State of the coordinates, their forces, and their armature.
 pub(crate) struct Inputs<'a> {
     pub q: &'a [f64],
     pub v: &'a [f64],
@@ -88,7 +88,7 @@ pub(crate) struct Outputs<'a> {
     pub in_world: &'a mut [Pose<f64>],
     pub velocity: &'a mut [Motion<f64>],
     pub acceleration: &'a mut [Motion<f64>],
-    /// A coordinate that nothing resists, with its pivot.
+    /// Coordinate without inertia, with its pivot.
     pub failure: Option<(usize, f64)>,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn run<L: Single>(
     }
 }
 
-/// Velocities, own inertias and the wrenches that velocities make.
+/// Computes velocities, inertias of the single bodies and velocity-dependent wrenches.
 #[inline(always)]
 fn outward<L: Single>(
     constants: &TreeConstants,
@@ -149,7 +149,7 @@ fn outward<L: Single>(
     }
 }
 
-/// Angular and linear motion of a joint at the rates `v` (or accelerations) of the coordinates.
+/// Computes the angular and linear motion of a joint for the velocities `v` (or accelerations) of its coordinates.
 #[inline(always)]
 fn joint_motion<L: Single>(body: &BodyConstants, modes: &[[Four; 2]], v: &[f64]) -> [Vec3<L>; 2] {
     let zero = [L::splat(0.0); 3];
@@ -166,7 +166,7 @@ fn joint_motion<L: Single>(body: &BodyConstants, modes: &[[Four; 2]], v: &[f64])
     [spin, slide]
 }
 
-/// What the wrench `[moment, force]` does along a mode.
+/// Computes the power of the wrench `[moment, force]` along a mode.
 #[inline(always)]
 fn power<L: Single>(kind: Kind, mode: &[Four; 2], moment: Vec3<L>, force: Vec3<L>) -> f64 {
     let product = match kind {
@@ -179,7 +179,7 @@ fn power<L: Single>(kind: Kind, mode: &[Four; 2], moment: Vec3<L>, force: Vec3<L
     out
 }
 
-/// Articulated inertias; leaves in `a` the accelerations of joints whose parents do not accelerate.
+/// Computes articulated inertias; leaves in `a` the accelerations of the joints for parents without acceleration.
 #[inline(always)]
 fn inward<L: Single>(
     constants: &TreeConstants,
@@ -207,7 +207,7 @@ fn inward<L: Single>(
                 factor[k * n + l] = power::<L>(body.kind, &modes_here[k], singles(moment), singles(force));
             }
             factor[k * n + k] += inputs.armature[first + k];
-            // The size of the terms whose difference the pivot is.
+            // Size of the terms whose difference is the pivot.
             scale[first + k] += factor[k * n + k];
             a[first + k] = inputs.tau[first + k] - power(body.kind, &modes_here[k], moment, force);
         }
@@ -236,7 +236,7 @@ fn inward<L: Single>(
     None
 }
 
-/// The wrench that accelerates an articulated body along a mode.
+/// Computes the wrench that accelerates an articulated body along a mode.
 #[inline(always)]
 fn apply<W: Wide>(kind: Kind, state: &State, mode: &[Four; 2]) -> [Four; 2] {
     let cross: Columns<W> = load_columns(&state.cross);
@@ -253,7 +253,8 @@ fn apply<W: Wide>(kind: Kind, state: &State, mode: &[Four; 2]) -> [Four; 2] {
     [kept(moment), kept(force)]
 }
 
-/// Columns of `U L⁻ᵀ`, which do not mix: with `D = L d Lᵀ` the motion of the joint removes `u uᵀ/d` of each.
+/// Computes the decoupled columns of `U L⁻ᵀ`: with `D = L d Lᵀ` the motion of the joint subtracts `u uᵀ/d` for each of
+/// them.
 #[inline(always)]
 fn independent<W: Wide>(columns: &[[Four; 2]], factor: &[f64; 36], to: &mut [[Four; 2]; 6]) {
     let n = columns.len();
@@ -268,7 +269,8 @@ fn independent<W: Wide>(columns: &[[Four; 2]], factor: &[f64; 36], to: &mut [[Fo
     }
 }
 
-/// Lets the joint of a body move: its inertia and wrench as the parent feels them, still about the body's origin.
+/// Releases the joint of a body: computes inertia and wrench as transmitted to the parent, still about the origin of
+/// the body.
 #[inline(always)]
 fn release<L: Single>(
     state: &mut State,
@@ -305,7 +307,7 @@ fn release<L: Single>(
     store_columns(linear, &mut state.linear);
 }
 
-/// Adds inertia and wrench of a body to those of its parent, about the parent's origin.
+/// Adds inertia and wrench of a body to those of its parent, about the origin of the parent.
 #[inline(always)]
 fn carry<L: Single>(from: &State, lever: &Four, to: &mut State) {
     let linear: Columns<L::Wide> = load_columns(&from.linear);
@@ -332,7 +334,7 @@ fn carry<L: Single>(from: &State, lever: &Four, to: &mut State) {
     to.force = lanes(add(singles(&to.force), force));
 }
 
-/// Accelerations from the ground outward, and all motions in the frames of the bodies.
+/// Computes accelerations from the ground outward, and all motions in the body frames.
 #[inline(always)]
 fn accelerate<L: Single>(
     constants: &TreeConstants,
@@ -364,7 +366,7 @@ fn accelerate<L: Single>(
         let (dw, d) = (add(dw, spun), add(d, slid));
         (state.dw, state.d) = (lanes(dw), lanes(d));
         let (w, velocity) = (singles::<L>(&state.w), singles::<L>(&state.velocity));
-        // The derivative of the twist: the acceleration of the point that moves with the body, less ω × v.
+        // Derivative of the twist: the acceleration of the body-fixed point minus ω × v.
         let linear = add(add(d, gravity), cross(velocity, w));
         let axes = &here.axes;
         outputs.velocity[i] = in_frame(axes, w, velocity);
@@ -372,7 +374,7 @@ fn accelerate<L: Single>(
     }
 }
 
-/// A motion in the axes of a body.
+/// Transforms a motion to the axes of a body.
 #[inline(always)]
 fn in_frame<L: Single>(axes: &[Four; 3], angular: Vec3<L>, linear: Vec3<L>) -> Motion<f64> {
     let mut out = Motion::zero();

@@ -5,7 +5,7 @@ use crate::dynamics::algorithms::kinematics::accelerate;
 use crate::dynamics::{Workspace, body_velocities, expect_len};
 use crate::mechanism::Mechanism;
 
-/// The bias forces `h(q, v)` of `τ = H(q) a + h(q, v)`: Coriolis, centrifugal and gravity terms, `nv` entries.
+/// Computes the bias forces `h(q, v)` of `τ = H(q) a + h(q, v)`: Coriolis, centrifugal and gravity terms, `nv` entries.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, bias_forces};
@@ -43,7 +43,8 @@ pub fn bias_forces(
     Ok(())
 }
 
-/// Generalized forces of the wrenches on the bodies (`workspace.force`), which it gathers towards the base.
+/// Computes the generalized forces of the wrenches on the bodies (`workspace.force`), which are accumulated towards the
+/// base.
 pub(crate) fn project(mechanism: &Mechanism, workspace: &mut Workspace, out: &mut [f64]) {
     out.fill(0.0);
     for (i, body) in mechanism.bodies().iter().enumerate().rev() {

@@ -11,10 +11,10 @@ use crate::dynamics::{Workspace, expect_len};
 use crate::mechanism::Mechanism;
 use crate::spatial::Pose;
 
-/// The mass matrix `H(q)`, `nv × nv` row-major, armature included.
+/// Computes the mass matrix `H(q)`, `nv × nv` row-major, armature included.
 ///
-/// Bodies that share a coordinate (mimic joints, rotors) add up: `H = Gᵀ H_bodies G`, where `H_bodies` is the matrix of
-/// the tree with every joint free and `G` distributes the coordinates over the joints.
+/// Contributions of bodies that share a coordinate (mimic joints, rotors) are added: `H = Gᵀ H_bodies G`, where
+/// `H_bodies` is the matrix of the tree with every joint free and `G` maps the coordinates to the joints.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, mass_matrix};
@@ -60,7 +60,7 @@ pub fn mass_matrix(
     Ok(())
 }
 
-/// Inertia of a body and all that moves with it, in world axes about its origin.
+/// Inertia of a body and all bodies that move with it, in world axes about its origin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Composite {
     rotational: [Four; 3],
@@ -68,7 +68,7 @@ pub(crate) struct Composite {
     mass: f64,
 }
 
-/// A wrench about some origin, in world axes.
+/// Wrench about some origin, in world axes.
 #[derive(Clone, Copy)]
 struct Wrench<L> {
     moment: Vec3<L>,
@@ -127,7 +127,7 @@ fn fill<L: Single>(
     }
 }
 
-/// Adds to one entry.
+/// Adds to one entry of the matrix.
 #[inline(always)]
 fn add_entry<L: Single>(out: &mut [f64], n: usize, row: usize, column: usize, x: L) {
     let mut number = 0.0;
@@ -135,14 +135,15 @@ fn add_entry<L: Single>(out: &mut [f64], n: usize, row: usize, column: usize, x:
     out[row * n + column] += number;
 }
 
-/// Adds a term of two coordinates, for each of them: both terms to the diagonal where two bodies share one.
+/// Adds a term of two coordinates to both symmetric entries; if two bodies share one coordinate, both go to the
+/// diagonal.
 #[inline(always)]
 fn add_pair<L: Single>(out: &mut [f64], n: usize, row: usize, column: usize, x: L) {
     add_entry(out, n, row, column, x);
     add_entry(out, n, column, row, x);
 }
 
-/// The block of a floating body: it slides along its axes and turns about them.
+/// Writes the block of a floating body, which translates along its axes and rotates about them.
 #[inline(always)]
 fn free_block<L: Single>(composite: &Composite, axes: &[Four; 3], v: usize, n: usize, out: &mut [f64]) {
     let moment = singles::<L>(&composite.first_moment);
@@ -157,7 +158,7 @@ fn free_block<L: Single>(composite: &Composite, axes: &[Four; 3], v: usize, n: u
             add_pair(out, n, v + 3 + i, v + 3 + j, dot(singles(&axes[i]), column));
         }
     }
-    // The force ω × h of turning about each axis, along the others.
+    // The force ω × h of a rotation about each axis, along the other axes.
     for (linear, angular, force) in
         [(1, 0, -h[2]), (2, 0, h[1]), (0, 1, h[2]), (2, 1, -h[0]), (0, 2, -h[1]), (1, 2, h[0])]
     {
@@ -165,7 +166,7 @@ fn free_block<L: Single>(composite: &Composite, axes: &[Four; 3], v: usize, n: u
     }
 }
 
-/// The wrench that accelerates a composite body along a mode.
+/// Computes the wrench that accelerates a composite body along a mode.
 #[inline(always)]
 fn accelerate<L: Single>(kind: Kind, composite: &Composite, mode: &[Four; 2]) -> Wrench<L> {
     let h = singles::<L>(&composite.first_moment);
@@ -181,7 +182,7 @@ fn accelerate<L: Single>(kind: Kind, composite: &Composite, mode: &[Four; 2]) ->
     }
 }
 
-/// What a wrench does along a mode at the same origin.
+/// Computes the power of a wrench along a mode at the same origin.
 #[inline(always)]
 fn power<L: Single>(kind: Kind, mode: &[Four; 2], wrench: &Wrench<L>) -> L {
     match kind {
@@ -193,7 +194,7 @@ fn power<L: Single>(kind: Kind, mode: &[Four; 2], wrench: &Wrench<L>) -> L {
     }
 }
 
-/// Adds what a wrench on body `i` does along the modes of all bodies that carry it.
+/// Adds the power of a wrench on body `i` along the modes of all bodies that carry it.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "each is memory of its own")]
 fn project<L: Single>(
@@ -215,7 +216,7 @@ fn project<L: Single>(
         wrench.moment = cross_add(singles(&placed[here].lever), wrench.force, wrench.moment);
         let ancestor = &constants.bodies[above - 1];
         if ancestor.kind == Kind::Free {
-            // A floating body slides along its axes and turns about them.
+            // A floating body translates along its axes and rotates about them.
             for (k, axis) in placed[above].axes.iter().enumerate() {
                 add_pair(out, n, row, ancestor.v + k, dot(singles(axis), wrench.force));
                 add_pair(out, n, row, ancestor.v + 3 + k, dot(singles(axis), wrench.moment));
@@ -230,7 +231,7 @@ fn project<L: Single>(
     }
 }
 
-/// Rotational inertia and first moment of a composite body about its parent's origin.
+/// Returns rotational inertia and first moment of a composite body about the origin of its parent.
 #[inline(always)]
 fn shifted<L: Single>(composite: &Composite, lever: &Four) -> (Columns<L::Wide>, L::Wide) {
     let (d, h) = (L::Wide::load(lever), L::Wide::load(&composite.first_moment));

@@ -5,7 +5,7 @@ use crate::dynamics::{Workspace, body_velocities, expect_len, forward_kinematics
 use crate::mechanism::Mechanism;
 use crate::spatial::{Parameters, energy_gradient};
 
-/// Kinetic energy `½ vᵀ H(q) v` (J), armature included.
+/// Computes the kinetic energy `½ vᵀ H(q) v` (J), armature included.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, kinetic_energy, kinetic_energy_regressor};
@@ -33,7 +33,7 @@ pub fn kinetic_energy(mechanism: &Mechanism, workspace: &mut Workspace, q: &[f64
     Ok(0.5 * (of_bodies + of_armature))
 }
 
-/// Potential energy (J) in the field of gravity, zero for a mass at the world's origin.
+/// Computes the potential energy (J) of gravity, zero for a mass at the world origin.
 pub fn potential_energy(mechanism: &Mechanism, workspace: &mut Workspace, q: &[f64]) -> Result<f64> {
     forward_kinematics(mechanism, workspace, q)?;
     let gravity = mechanism.gravity();
@@ -43,7 +43,7 @@ pub fn potential_energy(mechanism: &Mechanism, workspace: &mut Workspace, q: &[f
     Ok(-mechanism.bodies().iter().zip(&workspace.in_world).map(height).sum::<f64>())
 }
 
-/// The row `k` with `T = k π` (paper 003, eq. 38); armature is no parameter and stays out.
+/// Computes the row `k` with `T = k π` (paper 003, eq. 38). Armature is not a parameter and is excluded.
 pub fn kinetic_energy_regressor(
     mechanism: &Mechanism,
     workspace: &mut Workspace,
@@ -59,7 +59,7 @@ pub fn kinetic_energy_regressor(
     Ok(())
 }
 
-/// The row `u` with `U = u π`.
+/// Computes the row `u` with `U = u π`.
 pub fn potential_energy_regressor(
     mechanism: &Mechanism,
     workspace: &mut Workspace,

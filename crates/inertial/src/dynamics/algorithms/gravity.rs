@@ -6,7 +6,8 @@ use crate::dynamics::{Workspace, expect_len, forward_kinematics};
 use crate::mechanism::Mechanism;
 use crate::spatial::Motion;
 
-/// The generalized forces `g(q)` that hold the mechanism still, `nv` entries: the gradient of the potential energy.
+/// Computes the generalized forces `g(q)` that hold the mechanism at rest, `nv` entries: the gradient of the potential
+/// energy.
 pub fn gravity_forces(
     mechanism: &Mechanism,
     workspace: &mut Workspace,
@@ -23,7 +24,8 @@ pub fn gravity_forces(
     Ok(())
 }
 
-/// The static regressor, `nv × np` row-major: `g(q) = Y_g(q) π`. Only masses and first moments have columns in it.
+/// Computes the static regressor, `nv × np` row-major: `g(q) = Y_g(q) π`. Only columns of masses and first moments are
+/// nonzero.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, gravity_regressor};

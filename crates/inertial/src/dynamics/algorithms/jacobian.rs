@@ -5,9 +5,9 @@ use crate::mechanism::Mechanism;
 use crate::spatial::Pose;
 use crate::{Error, Result};
 
-/// The Jacobian `J`, `6 × nv` row-major, of the frame that stands at `frame` on `body`.
+/// Computes the Jacobian `J`, `6 × nv` row-major, of the frame with pose `frame` on `body`.
 ///
-/// `J v` is the frame's twist `[angular; linear]` in its own axes, at its own origin.
+/// `J v` is the twist `[angular; linear]` of the frame in its own axes, at its own origin.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, frame_jacobian};

@@ -1,4 +1,4 @@
-//! Forward kinematics: poses, velocities and accelerations of bodies; scratch memory of one thread.
+//! Forward kinematics: poses, velocities and accelerations of bodies, and the scratch memory of one thread.
 
 use nalgebra::Vector3;
 
@@ -12,7 +12,7 @@ use crate::dynamics::{Arithmetic, expect_len};
 use crate::mechanism::Mechanism;
 use crate::spatial::{Force, Motion, Pose};
 
-/// Scratch memory of one thread for one mechanism, and the poses and motions last computed in it.
+/// Scratch memory of one thread for one mechanism, with the poses and motions computed last.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, body_velocities};
@@ -37,12 +37,12 @@ use crate::spatial::{Force, Motion, Pose};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// Each body's frame in its parent's.
+    /// Pose of each body relative to its parent.
     pub(crate) in_parent: Vec<Pose<f64>>,
     pub(crate) in_world: Vec<Pose<f64>>,
     pub(crate) velocity: Vec<Motion<f64>>,
     pub(crate) acceleration: Vec<Motion<f64>>,
-    /// Wrench on each body, in its frame.
+    /// Wrench on each body, in the body frame.
     pub(crate) force: Vec<Force<f64>>,
     pub(crate) constants: TreeConstants,
     pub(crate) placement: Placement,
@@ -53,7 +53,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Memory for one mechanism.
+    /// Allocates memory for one mechanism.
     pub fn new(mechanism: &Mechanism) -> Self {
         let n = mechanism.bodies().len();
         let constants = TreeConstants::new(mechanism);
@@ -71,35 +71,36 @@ impl Workspace {
         }
     }
 
-    /// Chooses the instructions of kinematics, mass matrix and forward dynamics.
+    /// Sets the instructions used by kinematics, mass matrix and forward dynamics.
     pub fn with_arithmetic(mut self, arithmetic: Arithmetic) -> Self {
         self.fused = arithmetic == Arithmetic::Fastest && has_fused();
         self
     }
 
-    /// Frames of the bodies in the world, as last computed.
+    /// Returns the poses of the bodies in the world, as computed last.
     pub fn poses(&self) -> &[Pose<f64>] {
         &self.in_world
     }
 
-    /// Twists of the bodies in their own frames, as last computed.
+    /// Returns the twists of the bodies in their own frames, as computed last.
     pub fn velocities(&self) -> &[Motion<f64>] {
         &self.velocity
     }
 
-    /// Spatial accelerations of the bodies (derivatives of their twists) in their own frames, as last computed.
+    /// Returns the spatial accelerations of the bodies (derivatives of their twists) in their own frames, as computed
+    /// last.
     ///
     /// The acceleration of the body-fixed point at the origin is `linear + ω × v`; gravity is not included.
     pub fn accelerations(&self) -> &[Motion<f64>] {
         &self.acceleration
     }
 
-    /// Gravity in the frame of body `i`.
+    /// Returns gravity in the frame of body `i`.
     pub(crate) fn gravity_in(&self, i: usize, gravity: &Vector3<f64>) -> Vector3<f64> {
         self.in_world[i].rotation.tr_mul(gravity)
     }
 
-    /// Refuses memory or coordinates of the wrong size; takes over the constants of the mechanism.
+    /// Checks the sizes of memory and coordinates, and updates the constants of the mechanism.
     pub(crate) fn prepare(&mut self, mechanism: &Mechanism, q: &[f64]) -> Result<()> {
         expect_len("workspace", self.in_world.len(), mechanism.bodies().len())?;
         expect_len("workspace", self.articulated.nv(), mechanism.nv())?;
@@ -155,14 +156,14 @@ pub fn body_accelerations(
     Ok(())
 }
 
-/// Computes the spatial accelerations from the poses and twists already there; `None` is no joint acceleration.
+/// Computes the spatial accelerations from the current poses and twists; `None` means zero joint acceleration.
 pub(crate) fn accelerate(mechanism: &Mechanism, workspace: &mut Workspace, v: &[f64], a: Option<&[f64]>) {
     for (i, body) in mechanism.bodies().iter().enumerate() {
         let carried = body
             .parent
             .map_or_else(Motion::zero, |p| workspace.in_parent[i].pull_motion(&workspace.acceleration[p]));
         let own = a.map_or_else(Motion::zero, |a| body.joint_motion(a));
-        // The free modes are constant in the body, so they turn with it: d(Φ v)/dt = Φ a + V × Φ v.
+        // The free modes are constant in the body frame and rotate with it: d(Φ v)/dt = Φ a + V × Φ v.
         let turning = workspace.velocity[i].cross(&body.joint_motion(v));
         workspace.acceleration[i] = carried + own + turning;
     }

@@ -1,4 +1,4 @@
-//! Total momentum, and its regressor.
+//! Total momentum and its regressor.
 
 use crate::Result;
 use crate::dynamics::algorithms::wrench::write_wrench_block;
@@ -6,18 +6,19 @@ use crate::dynamics::{Frame, Workspace, body_velocities, expect_len};
 use crate::mechanism::Mechanism;
 use crate::spatial::{Force, Motion, body_regressor};
 
-/// Rates and momenta of a free-flying robot, sample after sample.
+/// Velocities and momenta of a free-flying robot, stored sample by sample.
 #[derive(Debug, Clone, Copy)]
 pub struct MomentumSamples<'a> {
-    /// Positions, `nq` per sample; where the base is does not matter.
+    /// Positions, `nq` per sample; the position of the base is irrelevant.
     pub q: &'a [f64],
-    /// Measured rates, `nv` per sample: base twist in the base's axes (linear first), then the joints.
+    /// Measured velocities, `nv` per sample: base twist in the axes of the base (linear first), then the joints.
     pub v: &'a [f64],
-    /// Momentum of the robot without its wheels, six per sample: linear first, at the base's origin in its axes.
+    /// Momentum of the robot without its wheels, six numbers per sample: linear first, at the origin of the base in its
+    /// axes.
     pub momentum: &'a [f64],
 }
 
-/// Total momentum of all bodies: angular about the origin of `frame`, linear, in its axes.
+/// Computes the total momentum of all bodies: angular about the origin of `frame`, and linear, in its axes.
 ///
 /// ```
 /// use inertial::dynamics::{Frame, Workspace, momentum};
@@ -53,7 +54,7 @@ pub fn momentum(
     Ok(frame.pose(mechanism, workspace).pull_force(&total))
 }
 
-/// The momentum regressor, `6 × np` row-major, rows `px py pz lx ly lz` (linear first, as in logs).
+/// Computes the momentum regressor, `6 × np` row-major, rows `px py pz lx ly lz` (linear first, as in logs).
 pub fn momentum_regressor(
     mechanism: &Mechanism,
     workspace: &mut Workspace,
@@ -66,7 +67,7 @@ pub fn momentum_regressor(
     body_velocities(mechanism, workspace, q, v)?;
     let seen_from = frame.pose(mechanism, workspace).inverse();
     for block in mechanism.parameter_blocks() {
-        // With no velocity the body regressor is linear in the acceleration, and I(π) a for a = V is the momentum.
+        // At zero velocity the body regressor is linear in the acceleration, and I(π) a for a = V is the momentum.
         let y = body_regressor(&Motion::zero(), &workspace.velocity[block.body]);
         write_wrench_block(mechanism, out, block, &y, &(seen_from * workspace.in_world[block.body]));
     }

@@ -1,7 +1,7 @@
-//! Frames, modes and inertias of all bodies in world axes: the outward pass that the kernels of one configuration share.
+//! Frames, modes and inertias of all bodies in world axes: the outward pass shared by the kernels of one configuration.
 //!
-//! Axes are those of the world, origins those of the bodies: nothing has to be rotated between bodies, and no sum grows with the
-//! distance from the world's origin.
+//! All quantities use the axes of the world and the origins of the bodies. Nothing has to be rotated between bodies,
+//! and no sum grows with the distance from the world origin.
 
 use crate::dynamics::algorithms::tree_constants::{BodyConstants, TreeConstants};
 use crate::dynamics::displacement::{Kind, Turn};
@@ -17,23 +17,24 @@ pub(crate) struct Placed {
     pub axes: [Four; 3],
     /// Origin in the world.
     pub origin: Four,
-    /// From the parent's origin to this one.
+    /// Vector from the origin of the parent to this origin.
     pub lever: Four,
 }
 
-/// Memory of the outward pass.
+/// Scratch memory of the outward pass.
 #[derive(Debug, Clone)]
 pub(crate) struct Placement {
     /// Sines and cosines of the angles.
     sin: Vec<f64>,
     cos: Vec<f64>,
-    /// The first is the ground.
+    /// Frames of the bodies; the first is the ground.
     pub placed: Vec<Placed>,
-    /// Free modes `[angular, linear]` in world axes; what a hinge or a slide has none of stays zero.
+    /// Free modes `[angular, linear]` in world axes; the linear part of a hinge and the angular part of a slide stay
+    /// zero.
     pub modes: Vec<[Four; 2]>,
 }
 
-/// The world's axes.
+/// Axes of the world.
 pub(crate) const AXES: [Four; 3] =
     [Four([1.0, 0.0, 0.0, 0.0]), Four([0.0, 1.0, 0.0, 0.0]), Four([0.0, 0.0, 1.0, 0.0])];
 
@@ -57,8 +58,8 @@ impl Placement {
     }
 }
 
-/// Places all bodies at `q`; their poses in the world go to `in_world`, those in their parents to `in_parent` where it is not
-/// empty.
+/// Places all bodies at `q`. Writes their poses in the world to `in_world`, and those relative to their parents to
+/// `in_parent` unless it is empty.
 #[inline(always)]
 pub(crate) fn place<L: Single>(
     constants: &TreeConstants,
@@ -95,7 +96,7 @@ pub(crate) fn place<L: Single>(
     }
 }
 
-/// Rotation of a body in its parent, by columns.
+/// Computes the rotation of a body relative to its parent, by columns.
 #[inline(always)]
 fn turn<L: Single>(body: &BodyConstants, memory: &Placement, q: &[f64], to: &mut [Four; 3]) {
     let [f, g, h] = &body.rotations;
@@ -126,7 +127,7 @@ fn turn<L: Single>(body: &BodyConstants, memory: &Placement, q: &[f64], to: &mut
 #[inline(always)]
 fn write<W: Wide>(axes: &[Four; 3], origin: &Four, pose: &mut Pose<f64>) {
     let rotation = pose.rotation.as_mut_slice();
-    // A store of four overlaps the next column, which follows.
+    // A store of four numbers overlaps the next column, which is written afterwards.
     W::load(&axes[0]).write(&mut rotation[0..4]);
     W::load(&axes[1]).write(&mut rotation[3..7]);
     W::load(&axes[2]).write_two(&mut rotation[6..8]);
@@ -136,7 +137,7 @@ fn write<W: Wide>(axes: &[Four; 3], origin: &Four, pose: &mut Pose<f64>) {
     translation[2] = origin.0[2];
 }
 
-/// Turns the free modes of a placed body into world axes.
+/// Transforms the free modes of a placed body to world axes.
 #[inline(always)]
 pub(crate) fn turn_modes<W: Wide>(
     constants: &TreeConstants,
@@ -155,7 +156,7 @@ pub(crate) fn turn_modes<W: Wide>(
     }
 }
 
-/// Rotational inertia and first moment of a body in world axes, about its origin.
+/// Computes rotational inertia and first moment of a body in world axes, about its origin.
 #[inline(always)]
 pub(crate) fn turn_inertia<W: Wide>(body: &BodyConstants, placed: &Placed) -> (Columns<W>, W) {
     let axes: Columns<W> = load_columns(&placed.axes);
@@ -172,7 +173,7 @@ pub(crate) fn turn_inertia<W: Wide>(body: &BodyConstants, placed: &Placed) -> (C
     (inertia, times(&axes, &body.first_moment))
 }
 
-/// Row `k` of a matrix of columns.
+/// Returns row `k` of a matrix stored by columns.
 #[inline(always)]
 fn row(columns: &[Four; 3], k: usize) -> Four {
     Four([columns[0].0[k], columns[1].0[k], columns[2].0[k], 0.0])

@@ -1,4 +1,4 @@
-//! Constants of the bodies of a tree, laid out for the kernels of one configuration.
+//! Constants of the bodies of a tree, arranged for the kernels of one configuration.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -10,11 +10,11 @@ use crate::mechanism::{Body, Mechanism, Revision};
 #[derive(Debug, Clone)]
 pub(crate) struct TreeConstants {
     revision: Revision,
-    /// In the order of the mechanism's bodies.
+    /// Constants of each body, in the order of the bodies of the mechanism.
     pub bodies: Vec<BodyConstants>,
-    /// Free modes `[angular, linear]` in the body's frame, per unit of the mechanism's velocity.
+    /// Free modes `[angular, linear]` in the body frame, per unit of the velocity coordinates of the mechanism.
     pub modes: Vec<[Four; 2]>,
-    /// The angles whose sines and cosines are needed.
+    /// Angles whose sines and cosines are needed.
     pub angles: Vec<Angle>,
     pub gravity: Four,
     /// Whether no two joints share a coordinate.
@@ -25,7 +25,7 @@ pub(crate) struct TreeConstants {
 #[derive(Debug, Clone)]
 pub(crate) struct BodyConstants {
     pub kind: Kind,
-    /// The parent's number plus one; zero is the ground.
+    /// Index of the parent plus one; zero is the ground.
     pub parent: usize,
     /// First velocity coordinate.
     pub v: usize,
@@ -33,11 +33,12 @@ pub(crate) struct BodyConstants {
     pub mode: usize,
     pub mode_count: usize,
     pub turn: Turn,
-    /// Rotation to the parent: `cos · [0] + sin · [1] + [2]` (`Quaternion`: `[2]` times the quaternion's).
+    /// Rotation to the parent: `cos · [0] + sin · [1] + [2]` (`Quaternion`: `[2]` times that of the quaternion).
     pub rotations: [[Four; 3]; 3],
-    /// Origin in the parent where all displacements are zero.
+    /// Origin in the parent frame at zero displacements.
     pub origin: Four,
-    /// Displacement `ratio · q + offset` of coordinate `slide_q + k` moves the origin along `slides[k]`.
+    /// Directions `slides[k]` along which the displacement `ratio · q + offset` of coordinate `slide_q + k` moves the
+    /// origin.
     pub slides: [Four; 3],
     pub slide_count: usize,
     pub slide_q: usize,
@@ -65,7 +66,7 @@ impl TreeConstants {
         out
     }
 
-    /// Works the constants out anew where those of another mechanism are there.
+    /// Recomputes the constants if they belong to another mechanism.
     pub fn update(&mut self, mechanism: &Mechanism) {
         if self.revision != mechanism.revision() {
             *self = Self::new(mechanism);

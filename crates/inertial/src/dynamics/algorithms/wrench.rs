@@ -10,14 +10,14 @@ use crate::spatial::{Force, Motion, Pose, body_regressor};
 /// Reference frame of momentum and wrench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
-    /// The world's frame.
+    /// World frame.
     World,
-    /// The floating base's frame; with a fixed base the world's.
+    /// Frame of the floating base; the world frame if the base is fixed.
     Base,
 }
 
 impl Frame {
-    /// The frame in the world, after forward kinematics.
+    /// Returns the pose of the frame in the world, after forward kinematics.
     pub(crate) fn pose(self, mechanism: &Mechanism, workspace: &Workspace) -> Pose<f64> {
         match (self, mechanism.base()) {
             (Self::Base, Base::Floating) => workspace.in_world[0],
@@ -26,10 +26,11 @@ impl Frame {
     }
 }
 
-/// The wrench that moves the robot, gravity aside, in [`Frame::Base`].
+/// Computes the wrench that moves the robot, excluding gravity, in [`Frame::Base`].
 ///
-/// With a fixed base it is what the ground exerts on the robot, at the world's origin in world axes; with a floating
-/// base the net external wrench on the base in the base's frame, which is the floating joint's generalized force.
+/// With a fixed base it is the wrench exerted by the ground on the robot, at the world origin in world axes. With a
+/// floating base it is the net external wrench on the base in the base frame, which is the generalized force of the
+/// floating joint.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, base_wrench};
@@ -63,7 +64,7 @@ pub fn base_wrench(
     Ok(Frame::Base.pose(mechanism, workspace).pull_force(&total))
 }
 
-/// The regressor of [`base_wrench`], `6 × np` row-major, rows `fx fy fz tx ty tz` (force first, as in logs).
+/// Computes the regressor of [`base_wrench`], `6 × np` row-major, rows `fx fy fz tx ty tz` (force first, as in logs).
 pub fn base_wrench_regressor(
     mechanism: &Mechanism,
     workspace: &mut Workspace,
@@ -83,13 +84,13 @@ pub fn base_wrench_regressor(
     Ok(())
 }
 
-/// Spatial acceleration of body `i` less gravity, in its frame.
+/// Returns the spatial acceleration of body `i` minus gravity, in the body frame.
 fn proper_acceleration(mechanism: &Mechanism, workspace: &Workspace, i: usize) -> Motion<f64> {
     let gravity = workspace.gravity_in(i, &mechanism.gravity());
     workspace.acceleration[i] - Motion::new(Vector3::zeros(), gravity)
 }
 
-/// Writes the columns of one body, whose frame is at `pose`, into a `6 × np` regressor with the linear rows first.
+/// Writes the columns of one body with frame `pose` into a `6 × np` regressor with the linear rows first.
 pub(crate) fn write_wrench_block(
     mechanism: &Mechanism,
     out: &mut [f64],

@@ -1,4 +1,5 @@
-//! Assembly of loops: a closed, regular configuration near that of the model, and the choice of independent coordinates.
+//! Assembly of loops: a closed, regular configuration near that of the model, and the choice of independent
+//! coordinates.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -13,26 +14,27 @@ use crate::{Error, Place, Result};
 /// Step lengths from a singular to a regular configuration, tried in order.
 const LEAVE: [f64; 3] = [0.3, 0.1, PROBE];
 
-/// Independent coordinates are preferred where the others then follow at least this well (ratio of singular values).
+/// Smallest ratio of singular values of the constraints in the dependent coordinates for which a choice of independent
+/// coordinates is preferred.
 const GOOD_CHOICE: f64 = 1e-3;
 
-/// A closed, regular configuration with its choice of independent coordinates.
+/// Closed, regular configuration with its choice of independent coordinates.
 pub(super) struct Assembly {
     pub q: Vec<f64>,
     pub rank: Rank,
     /// Independent velocity coordinates, ascending.
     pub independent: Vec<usize>,
-    /// Why the model's own configuration had to be left.
+    /// Reason for leaving the configuration of the model.
     pub left: Option<Left>,
-    /// Regular configurations on the other motions that meet in the model's own configuration.
+    /// Regular configurations on the other motions that intersect in the configuration of the model.
     pub others: Vec<Vec<f64>>,
 }
 
-/// Why a closed configuration is not the one to work from.
+/// Reason why a closed configuration is not used as the assembly.
 pub(super) enum Left {
-    /// The independent joints cannot start the motion there.
+    /// Dead point: the independent joints cannot start the motion there.
     DeadPoint,
-    /// Singular; holds the motions that meet there, the one that is followed first.
+    /// Singular configuration, with the motions that intersect there; the first one is followed.
     Singular(Vec<MotionKind>),
 }
 
@@ -107,10 +109,11 @@ fn no_candidate() -> Error {
     Error::Infeasible("no assembled configuration was found".into())
 }
 
-/// Closed, regular configurations near `q`, the preferred first; `q` itself if it is among them. Where it is singular, one on each of the
-/// motions that meet there, with their kinds.
+/// Returns closed, regular configurations near `q`, the preferred one first; `q` itself if it is among them. If it is
+/// singular, returns one configuration on each of the motions that intersect there, with their kinds.
 ///
-/// The rank of the constraints falls only at singular configurations, so a higher rank near by shows that `q` is one.
+/// The rank of the constraints drops only at singular configurations, so a higher rank nearby shows that `q` is
+/// singular.
 fn regular(
     constraints: &Constraints<'_>,
     q: Vec<f64>,
@@ -138,7 +141,7 @@ fn regular(
             "the loops leave no freedom to move: from the assembly configuration only infinitely small motions are possible",
         ));
     }
-    // No direction leads out: configurations some way off, as the constraints have it there.
+    // No direction leads away: use more distant configurations with the rank of the constraints there.
     for step in LEAVE {
         let mut far = neighbours(constraints, &start, held, step)?;
         let top = highest(&far);
@@ -151,8 +154,8 @@ fn regular(
     Ok((found, Vec::new()))
 }
 
-/// Closed configurations about `step` away: along the independent coordinates first, which keeps the motion of the
-/// others smallest, then along directions that the constraints leave free; those beyond joint limits last.
+/// Returns closed configurations at a distance of about `step`: first along the independent coordinates, which
+/// minimises the motion of the others, then along free directions of the constraints; those beyond joint limits last.
 fn neighbours(
     constraints: &Constraints<'_>,
     start: &Candidate,
@@ -180,7 +183,7 @@ fn neighbours(
             }
             &[]
         };
-        // What is off the loops stays where the model has it.
+        // Joints outside the loops keep the position of the model.
         for (d, _) in direction.iter_mut().zip(&constraints.on_loop).filter(|(_, on)| !**on) {
             *d = 0.0;
         }
@@ -198,14 +201,15 @@ fn neighbours(
     Ok(found)
 }
 
-/// Closes the loops near `q`: with the independent coordinates held, else with all, else from somewhere near.
+/// Closes the loops near `q`: first with the independent coordinates held, then with all coordinates free, then from
+/// nearby configurations.
 fn assemble_near(constraints: &Constraints<'_>, q: &mut Vec<f64>, held: &[usize]) -> Result<()> {
     let mut source = SplitMix::new(2);
     let mut best: Option<(f64, Vec<f64>)> = None;
     for trial in 0..24 {
         let mut at = q.clone();
         if trial >= 2 {
-            // Farther and farther away.
+            // At increasing distances.
             let size = 0.1 * f64::from(trial);
             let direction =
                 DVector::from_fn(constraints.mechanism.nv(), |_, _| size * f64::random(&mut source));
@@ -242,17 +246,18 @@ fn assemble_near(constraints: &Constraints<'_>, q: &mut Vec<f64>, held: &[usize]
     })
 }
 
-/// Returns whether the coordinates outside `independent` follow from those inside: their constraints have the full rank.
+/// Returns whether the other coordinates follow from the `independent` ones: their constraints have the full rank.
 fn follows(jacobian: &DMatrix<f64>, independent: &[usize], rank: usize, tolerance: f64) -> Result<bool> {
     let rest: Vec<usize> = (0..jacobian.ncols()).filter(|k| !independent.contains(k)).collect();
     Ok(linalg::rank(&jacobian.select_columns(&rest), tolerance)?.rank == rank)
 }
 
-/// Picks independent coordinates one joint at a time, as long as the rest still follows from them.
+/// Chooses independent coordinates joint by joint, as long as the others still follow from them.
 ///
-/// Joints off all loops come first (they have no choice), then those in `preferred`; then joints that look actuated
-/// (an effort limit or a rotor), of one axis, near the ground, in the order of the model; joints marked as dependent last. Joints
-/// whose coordinates belong together (planar, spherical, floating) are taken as a whole where possible.
+/// Joints outside all loops come first (they are always independent), then those in `preferred`, then joints that
+/// appear to be actuated (an effort limit or a rotor), with one axis, near the ground, in the order of the model.
+/// Joints marked as dependent come last. Joints with coupled coordinates (planar, spherical, floating) are taken as a
+/// whole if possible.
 pub(super) fn choose(
     constraints: &Constraints<'_>,
     jacobian: &DMatrix<f64>,
@@ -287,7 +292,7 @@ pub(super) fn choose(
             groups.extend(joint.v_range().map(|k| (key(k), vec![k])));
         }
     }
-    // Stable: equal keys keep the order of the model.
+    // Stable sort: equal keys keep the order of the model.
     groups.sort_by_key(|(key, _)| *key);
     let singles = groups.iter().flat_map(|(_, g)| g.iter().map(|&k| vec![k]));
     let passes: [(f64, Vec<Vec<usize>>); 3] = [

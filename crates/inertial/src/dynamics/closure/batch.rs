@@ -1,4 +1,5 @@
-//! Batch computations for mechanisms with loops: closed configurations and torque regressors on the independent coordinates.
+//! Batch computations for mechanisms with loops: closed configurations and torque regressors on the independent
+//! coordinates.
 
 use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
 use super::projection::{ChunkMemory, ProjectedBlock};
@@ -6,19 +7,19 @@ use crate::dynamics::simd::{Lane, PlainFour, dispatch};
 use crate::dynamics::{Four, PackedChunk, PackedLayout, Samples, expect_len};
 use crate::{Error, Result};
 
-/// Samples that run in lockstep.
+/// Number of samples processed in lockstep.
 const LANES: usize = 4;
 
-/// Bytes of a chunk that stay in a core's own cache while they are used.
+/// Size of a chunk in bytes, such that it stays in the private cache of a core.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Torque regressors `GᵀY` of consecutive samples, and the motion of the tree that they belong to.
+/// Torque regressors `GᵀY` of consecutive samples, with the motion of the tree.
 ///
-/// Friction and rotors of joints that follow from others act on the independent coordinates through `G`: a term `t(v, a)` of tree
+/// Friction and rotors of dependent joints act on the independent coordinates through `G`: a term `t(v, a)` of tree
 /// coordinate `k` enters row `i` as `G[k, i] t(v[k], a[k])`.
 #[derive(Debug, Clone, Copy)]
 pub struct ClosedChunk<'a> {
-    /// The regressors; row `i` is that of independent coordinate `i` ([`ClosedMechanism::layout`]).
+    /// Regressors; row `i` is that of independent coordinate `i` ([`ClosedMechanism::layout`]).
     pub regressors: PackedChunk<'a>,
     nv: usize,
     dof: usize,
@@ -28,17 +29,18 @@ pub struct ClosedChunk<'a> {
 }
 
 impl<'a> ClosedChunk<'a> {
-    /// Velocities of the tree in a sample of this chunk.
+    /// Returns the velocities of the tree in a sample of this chunk.
     pub fn v(&self, sample: usize) -> &'a [f64] {
         &self.v[sample * self.nv..(sample + 1) * self.nv]
     }
 
-    /// Accelerations of the tree in a sample of this chunk.
+    /// Returns the accelerations of the tree in a sample of this chunk.
     pub fn a(&self, sample: usize) -> &'a [f64] {
         &self.a[sample * self.nv..(sample + 1) * self.nv]
     }
 
-    /// `G` of `v = G v_ind` in a sample of this chunk, column after column: `nv` numbers for each independent coordinate.
+    /// Returns `G` of `v = G v_ind` in a sample of this chunk, column by column: `nv` numbers for each independent
+    /// coordinate.
     pub fn map(&self, sample: usize) -> &'a [f64] {
         let size = self.nv * self.dof;
         &self.maps[sample * size..(sample + 1) * size]
@@ -46,17 +48,17 @@ impl<'a> ClosedChunk<'a> {
 }
 
 impl ClosedMechanism<'_> {
-    /// Layout of the nonzero entries of the torque regressor on the independent coordinates.
+    /// Returns the layout of the nonzero entries of the torque regressor on the independent coordinates.
     pub fn layout(&self) -> &PackedLayout {
         &self.projection.layout
     }
 
-    /// Closed configurations of the tree (`q`, `nq` numbers per sample) for consecutive samples of the independent positions
-    /// (one number per sample for each of [`Self::independent_positions`]).
+    /// Computes closed configurations of the tree (`q`, `nq` numbers per sample) for consecutive samples of the
+    /// independent positions (one number per sample for each of [`Self::independent_positions`]).
     ///
-    /// The first is reached from `from`, a closed configuration such as [`Self::assembled`], each other from the one before it, so all
-    /// lie on one branch of assembly. Where a log has the positions of all joints, [`Self::close`] from the measured ones does the
-    /// same.
+    /// The first configuration is reached from `from`, a closed configuration such as [`Self::assembled`], and each
+    /// other one from its predecessor, so all lie on one assembly branch. If a log contains the positions of all
+    /// joints, [`Self::close`] from the measured positions gives the same result.
     pub fn follow(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -86,11 +88,11 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// Torque regressors of many samples on the independent coordinates, packed, chunk after chunk in memory that stays
-    /// in cache: like `InverseDynamics::packed_regressors`, with rows for the independent coordinates.
+    /// Computes packed torque regressors of many samples on the independent coordinates, chunk by chunk in memory that
+    /// stays in cache. It works like `InverseDynamics::packed_regressors`, with rows for the independent coordinates.
     ///
-    /// After the first chunk nothing is allocated. Threads share work by parts of the samples, each with a workspace of
-    /// its own.
+    /// Nothing is allocated after the first chunk. To use several threads, split the samples and give each thread its
+    /// own workspace.
     ///
     /// ```
     /// # use inertial::Result;
@@ -131,7 +133,7 @@ impl ClosedMechanism<'_> {
         consume: impl FnMut(ClosedChunk<'_>),
     ) -> Result<()> {
         samples.fit(self.mechanism().nq(), self.dof())?;
-        // Taken out while the workspace is in use, and put back whatever happens.
+        // Moved out while the workspace is in use, and always put back.
         let mut memory = std::mem::take(&mut workspace.batch);
         let done = self.pack_chunks(workspace, &mut memory, samples, consume);
         workspace.batch = memory;
@@ -176,7 +178,7 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// Up to four samples: their motion one by one, their regressors in lockstep.
+    /// Packs up to four samples: their motions one by one, their regressors in lockstep.
     fn pack_group(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -189,7 +191,7 @@ impl ClosedMechanism<'_> {
         let (nq, nv, dof) = (self.mechanism().nq(), self.mechanism().nv(), self.dof());
         let size = nv * dof;
         for lane in 0..LANES {
-            // The last sample fills the lanes that are left.
+            // The last sample fills the remaining lanes.
             let s = group + lane.min(lanes - 1);
             if lane < lanes {
                 let sample = first + s;
@@ -226,13 +228,14 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// Samples per chunk: whole groups.
+    /// Returns the number of samples per chunk, a multiple of the group size.
     fn chunk_samples(&self) -> usize {
         let numbers = self.layout().len() + self.mechanism().nv() * (self.dof() + 2);
         (CHUNK_BYTES / (numbers.max(1) * size_of::<f64>())).clamp(1, 1024).next_multiple_of(LANES)
     }
 
-    /// A joint of which some but not all coordinates are independent, though they cannot be prescribed one by one.
+    /// Returns the name of a joint of which only some coordinates are independent although they cannot be prescribed
+    /// individually.
     fn half_independent(&self) -> Option<&str> {
         let positions = self.independent_positions();
         let mut joints = self.mechanism().joints().iter().filter(|j| j.follows.is_none());
@@ -255,7 +258,7 @@ fn project<L: Lane<Memory = Four>>(terms: &[ProjectedBlock], map: &[Four], tree:
     }
 }
 
-/// Says at which sample (from 1) it happened.
+/// Adds the number of the sample (from 1) to an error.
 fn at_sample(error: Error, sample: usize) -> Error {
     let sample = sample + 1;
     match error {
@@ -267,8 +270,8 @@ fn at_sample(error: Error, sample: usize) -> Error {
 }
 
 impl<'a> Samples<'a> {
-    /// Borrows `count` samples of a mechanism with loops: `q` has the numbers of the tree, which close the loops (see
-    /// [`ClosedMechanism::follow`]); `v` and `a` those of the independent coordinates.
+    /// Borrows `count` samples of a mechanism with loops: `q` has the coordinates of the tree, which close the loops
+    /// (see [`ClosedMechanism::follow`]); `v` and `a` have those of the independent coordinates.
     pub fn closed(
         closed: &ClosedMechanism<'_>,
         count: usize,

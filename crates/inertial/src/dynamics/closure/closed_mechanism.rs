@@ -13,14 +13,14 @@ use crate::dynamics::{InverseDynamics, Scratch, Workspace};
 use crate::linalg::{PivotedQr, Rank};
 use crate::mechanism::{JointType, Mechanism};
 
-/// Largest residual of closed loops with exact geometry; rounding makes about 1e-15 per joint.
+/// Largest residual of closed loops with exact geometry; rounding errors are about 1e-15 per joint.
 const EXACT_GAP: f64 = 1e-11;
 
-/// A mechanism with its loops closed: the motion of all joints follows from that of the independent ones.
+/// Mechanism with closed loops: the motion of all joints follows from that of the independent ones.
 ///
-/// Configurations are those of the whole tree (`nq` numbers that close the loops); velocities, accelerations and forces are
-/// those of the [independent](Self::independent) coordinates. Without loops all coordinates are independent and everything is
-/// the tree's own.
+/// Configurations are those of the whole tree (`nq` numbers that close the loops). Velocities, accelerations and forces
+/// are those of the [independent](Self::independent) coordinates. Without loops all coordinates are independent and all
+/// quantities are those of the tree.
 ///
 /// ```
 /// use inertial::dynamics::ClosedMechanism;
@@ -62,7 +62,7 @@ pub struct ClosedMechanism<'m> {
     /// Configurations on the motions that are not followed.
     pub(super) others: Vec<Vec<f64>>,
     pub(super) rank: Rank,
-    /// The largest residual that counts as closed.
+    /// Largest residual of loops that count as closed.
     pub(super) gap: f64,
     pub(super) warnings: Vec<String>,
     /// Inverse dynamics of the tree.
@@ -81,7 +81,7 @@ pub struct ClosedWorkspace {
     pub(super) right_sides: DMatrix<f64>,
     pub(super) right_side: DMatrix<f64>,
     pub(super) qr: PivotedQr,
-    /// `G`, one row for each velocity coordinate of the tree.
+    /// Matrix `G`, one row for each velocity coordinate of the tree.
     pub(super) map: DMatrix<f64>,
     pub(super) step: Vec<f64>,
     pub(super) trial: Vec<f64>,
@@ -90,17 +90,17 @@ pub struct ClosedWorkspace {
     pub(super) difference: Vec<f64>,
     /// Velocities of the tree.
     pub(super) v: Vec<f64>,
-    /// Accelerations.
+    /// Accelerations of the tree.
     pub(super) a: Vec<f64>,
-    /// Forces.
+    /// Forces of the tree.
     pub(super) tau: Vec<f64>,
-    /// Mass matrix, row-major.
+    /// Mass matrix of the tree, row-major.
     pub(super) mass_matrix: Vec<f64>,
-    /// The mass matrix of the independent coordinates, row-major.
+    /// Mass matrix of the independent coordinates, row-major.
     pub(super) projected: Vec<f64>,
-    /// Scratch memory of the tree's inverse dynamics.
+    /// Scratch memory of the inverse dynamics of the tree.
     pub(super) scratch: Scratch,
-    /// `GᵀY`, row-major.
+    /// Regressor `GᵀY`, row-major.
     pub(super) regressor: Vec<f64>,
     pub(super) batch: ChunkMemory,
 }
@@ -108,10 +108,11 @@ pub struct ClosedWorkspace {
 impl<'m> ClosedMechanism<'m> {
     /// Assembles the loops and chooses (or checks) the independent coordinates.
     ///
-    /// The model's assembly is the start; where it is singular (a linkage stretched out), a regular configuration near by is
-    /// taken, on the first of the [motions](Self::motions) that meet there. Where the model marks no independent joints
-    /// they are chosen: joints off the loops, then those that look actuated (an effort limit or a rotor), those of one axis, those
-    /// nearest the ground, in the model's order.
+    /// The iteration starts from the assembly of the model. If that is singular (such as a stretched linkage), a nearby
+    /// regular configuration is used, on the first of the [motions](Self::motions) that intersect there. If the model
+    /// marks no independent joints, they are chosen in this order: joints outside the loops, joints that appear to be
+    /// actuated (an effort limit or a rotor), joints with one axis, joints nearest to the ground, and the order of the
+    /// model.
     pub fn new(mechanism: &'m Mechanism) -> Result<Self> {
         let constraints = Constraints::new(mechanism, mechanism.loops());
         let assembly = if mechanism.loops().is_empty() {
@@ -148,7 +149,7 @@ impl<'m> ClosedMechanism<'m> {
             }
         };
         let residual = constraints.residual(&assembly.q, &mut vec![0.0; constraints.rows]);
-        // Redundant constraints that contradict each other a little cannot be met better than that.
+        // The residual of slightly contradicting redundant constraints cannot be reduced further.
         let gap = (1e3 * assembly.rank.dropped).max(10.0 * residual).clamp(EXACT_GAP, LARGEST_GAP);
         if gap > EXACT_GAP {
             warnings.push(format!(
@@ -178,18 +179,19 @@ impl<'m> ClosedMechanism<'m> {
         }
     }
 
-    /// The motions that meet in the model's own configuration where that is singular, the one that is followed first; empty where
-    /// it is regular.
+    /// Returns the motions that intersect in the configuration of the model if that is singular, the followed one
+    /// first; empty if it is regular.
     ///
-    /// Preferred are motions within joint limits and driven by the joints that are marked as independent; then those of most freedoms, then
-    /// those in which most joints move (not the one in which a folded kite turns as one piece), then those in which
-    /// most links keep parallel (the parallelogram, not the antiparallelogram); then the one in which the first link by name
-    /// that tells them apart moves more. That depends neither on where loops are cut nor on the order of joints.
+    /// The order of preference is: motions within joint limits and driven by the joints marked as independent; those
+    /// with most degrees of freedom; those in which most joints move (not the one in which a folded kite turns as one
+    /// piece); those in which most links stay parallel (the parallelogram, not the antiparallelogram); the one with the
+    /// larger motion of the first link by name that moves differently. This order depends neither on where loops are
+    /// cut nor on the order of joints.
     pub fn motions(&self) -> &[MotionKind] {
         &self.motions
     }
 
-    /// The mechanism on each of the other [motions](Self::motions), in their order.
+    /// Returns the mechanism on each of the other [motions](Self::motions), in their order.
     pub fn other_motions(&self) -> Result<Vec<Self>> {
         let others = self.others.iter().zip(self.motions.iter().skip(1)).map(|(q, kind)| {
             let Candidate { q, jacobian, rank, .. } = Candidate::new(&self.constraints, q.clone(), true)?;
@@ -201,56 +203,56 @@ impl<'m> ClosedMechanism<'m> {
         others.collect()
     }
 
-    /// The mechanism.
+    /// Returns the mechanism.
     pub fn mechanism(&self) -> &'m Mechanism {
         self.constraints.mechanism
     }
 
-    /// Number of independent velocities: the mobility.
+    /// Returns the number of independent velocities (the mobility).
     pub fn dof(&self) -> usize {
         self.independent.len()
     }
 
-    /// The tree's velocity coordinates that are independent, ascending.
+    /// Returns the independent velocity coordinates of the tree, ascending.
     pub fn independent(&self) -> &[usize] {
         &self.independent
     }
 
-    /// Names of the independent velocity coordinates.
+    /// Returns the names of the independent velocity coordinates.
     pub fn independent_names(&self) -> Vec<String> {
         let names = self.mechanism().velocity_names();
         self.independent.iter().map(|&k| names[k].clone()).collect()
     }
 
-    /// The tree's position coordinates that belong to independent joints.
+    /// Returns the position coordinates of the tree that belong to independent joints.
     ///
-    /// A spherical, planar or floating joint that is independent only in part has none among them: its coordinates cannot be
-    /// prescribed one by one.
+    /// Coordinates of a spherical, planar or floating joint that is only partly independent are not included, because
+    /// they cannot be prescribed individually.
     pub fn independent_positions(&self) -> &[usize] {
         &self.independent_positions
     }
 
-    /// A closed, regular configuration of the tree.
+    /// Returns a closed, regular configuration of the tree.
     pub fn assembled(&self) -> &[f64] {
         &self.assembled
     }
 
-    /// Number of constraints, redundant ones included.
+    /// Returns the number of constraints, including redundant ones.
     pub fn constraint_count(&self) -> usize {
         self.constraints.rows
     }
 
-    /// Rank of the constraints at [`Self::assembled`], with its margin.
+    /// Returns the rank of the constraints at [`Self::assembled`], with its margin.
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// Warnings about the assembly.
+    /// Returns warnings about the assembly.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Scratch memory for one thread.
+    /// Allocates scratch memory for one thread.
     pub fn workspace(&self) -> ClosedWorkspace {
         let (rows, nv, n) = (self.constraints.rows, self.mechanism().nv(), self.dof());
         let mut map = DMatrix::zeros(nv, n);
@@ -283,7 +285,7 @@ impl<'m> ClosedMechanism<'m> {
     }
 }
 
-/// Returns the warning about a singular configuration that was left.
+/// Returns the warning about a singular configuration of the model that is not used.
 fn left(motions: &[MotionKind]) -> String {
     let singular = "the assembly configuration is singular";
     match motions {
@@ -300,7 +302,7 @@ fn left(motions: &[MotionKind]) -> String {
     }
 }
 
-/// Position coordinates that the independent velocities move alone.
+/// Returns the position coordinates that depend on single independent velocities.
 fn positions_of(mechanism: &Mechanism, independent: &[usize]) -> Vec<usize> {
     let mut out = Vec::new();
     for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {

@@ -11,9 +11,9 @@ pub(super) struct Constraints<'m> {
     pub mechanism: &'m Mechanism,
     pub loops: Vec<Loop>,
     pub rows: usize,
-    /// Unit rate of each velocity coordinate: 1 rad, or the loop's length for translations.
+    /// Unit of each velocity coordinate: 1 rad, or the length of the loop for translations.
     pub scale: Vec<f64>,
-    /// Whether each velocity coordinate moves in a loop.
+    /// Whether each velocity coordinate belongs to a loop.
     pub on_loop: Vec<bool>,
 }
 
@@ -48,7 +48,8 @@ impl<'m> Constraints<'m> {
         out.iter().fold(0.0, |sum, c| sum + c * c).sqrt()
     }
 
-    /// Writes the Jacobian of the residuals with each column times its coordinate's scale; with `v` also `J̇ v`.
+    /// Writes the Jacobian of the residuals with each column multiplied by the scale of its coordinate; with `v` also
+    /// `J̇ v`.
     pub fn jacobian(&self, q: &[f64], v: Option<&[f64]>, out: &mut DMatrix<f64>, bias: &mut [f64]) {
         out.fill(0.0);
         for l in &self.loops {
@@ -59,14 +60,14 @@ impl<'m> Constraints<'m> {
         }
     }
 
-    /// The Jacobian alone, in memory of its own.
+    /// Returns the Jacobian alone in a new matrix.
     pub fn jacobian_at(&self, q: &[f64]) -> DMatrix<f64> {
         let mut out = DMatrix::zeros(self.rows, self.mechanism.nv());
         self.jacobian(q, None, &mut out, &mut vec![0.0; self.rows]);
         out
     }
 
-    /// The loop that stays open the widest, and by how much (m or rad).
+    /// Returns the loop with the largest closure error, and this error (m or rad).
     pub fn widest(&self, q: &[f64]) -> Option<(&Loop, f64)> {
         let open = self.loops.iter().map(|l| (l, l.opening(self.mechanism, q)));
         open.max_by(|a, b| a.1.total_cmp(&b.1))

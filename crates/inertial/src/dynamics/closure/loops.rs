@@ -1,17 +1,17 @@
 //! Constraint of one loop joint: residual, Jacobian and bias in the coordinates of the tree.
 //!
-//! The successor frame stands at `X` in the predecessor frame. The joint allows the poses `X(q_l)` of its own coordinates;
-//! the nearest of them is known in closed form, so these coordinates need not be carried along. What remains,
-//! `e = log(X(q_l)⁻¹ X)`, is a twist, and the loop is closed where its components along the joint's constraint
-//! wrenches `T` (those that do no work on the free modes, `TᵀΦ = 0`) vanish. At a closed configuration their
-//! derivative is exactly `Tᵀ V_rel`, and the wrenches are constant in the successor frame but for universal joints.
+//! The successor frame has the pose `X` in the predecessor frame. The joint permits the poses `X(q_l)` of its own
+//! coordinates. The nearest of them is known in closed form, so these coordinates need not be stored. The remaining
+//! error `e = log(X(q_l)⁻¹ X)` is a twist, and the loop is closed if its components along the constraint wrenches `T`
+//! of the joint (those that do no work on the free modes, `TᵀΦ = 0`) vanish. At a closed configuration their derivative
+//! is exactly `Tᵀ V_rel`, and the wrenches are constant in the successor frame except for universal joints.
 
 use nalgebra::Vector3;
 
 use crate::mechanism::{JointType, LoopJoint, Mechanism, plane_directions};
 use crate::spatial::{Force, Motion, Pose};
 
-/// The constraint wrenches of a loop joint, on the stack.
+/// Constraint wrenches of a loop joint, stored on the stack.
 struct Wrenches {
     wrenches: [Force<f64>; 6],
     len: usize,
@@ -44,24 +44,24 @@ impl Wrenches {
     }
 }
 
-/// The pose that a loop joint allows nearest to where its successor frame stands.
+/// Pose permitted by a loop joint that is nearest to the pose of its successor frame.
 struct Fit {
     pose: Pose<f64>,
     /// First axis of a universal joint in the successor frame.
     turned_axis: Vector3<f64>,
 }
 
-/// A loop joint with the bodies on both of its sides.
+/// Loop joint with the bodies on both of its sides.
 #[derive(Debug, Clone)]
 pub(super) struct Loop {
     pub joint: LoopJoint,
-    /// Bodies from the nearest common ancestor (itself excluded) out to the predecessor.
+    /// Bodies from the nearest common ancestor (excluded) to the predecessor.
     predecessor: Vec<usize>,
-    /// And out to the successor.
+    /// Bodies from the nearest common ancestor (excluded) to the successor.
     successor: Vec<usize>,
-    /// A typical length of its links: residuals of position are taken relative to it.
+    /// Typical length of the links; position residuals are relative to it.
     pub length: f64,
-    /// First row among the constraints.
+    /// Index of the first row among the constraints.
     pub row: usize,
 }
 
@@ -69,7 +69,8 @@ impl Loop {
     pub fn new(mechanism: &Mechanism, joint: &LoopJoint, row: usize) -> Self {
         let (mut a, mut b) = (joint.predecessor.body, joint.successor.body);
         let (mut predecessor, mut successor) = (Vec::new(), Vec::new());
-        // Indices grow outward: climb from the larger until both sides meet (`None`, the ground, is the least).
+        // Indices increase outward: move inward from the larger one until both sides meet (`None`, the ground, is the
+        // smallest).
         while a != b {
             let (side, at) = if a > b { (&mut predecessor, &mut a) } else { (&mut successor, &mut b) };
             if let Some(i) = *at {
@@ -83,22 +84,22 @@ impl Loop {
         let links = predecessor.iter().chain(&successor).map(|&i| mechanism.bodies()[i].pose(q).translation);
         let ends = [joint.predecessor.pose.translation, joint.successor.pose.translation];
         let longest = links.chain(ends).map(|t| t.norm()).fold(0.0, f64::max);
-        // Where all axes meet in one point there is no length to compare with, and any will do.
+        // If all axes meet in one point there is no reference length, and any value can be used.
         let length = if longest > 0.0 { longest } else { 1.0 };
         Self { joint: joint.clone(), predecessor, successor, length, row }
     }
 
-    /// Number of constraints.
+    /// Returns the number of constraints.
     pub fn rows(&self) -> usize {
         6 - self.joint.joint_type.nv()
     }
 
-    /// The bodies whose joints move in this loop.
+    /// Returns the bodies whose joints move in this loop.
     pub fn bodies(&self) -> impl Iterator<Item = usize> + '_ {
         self.predecessor.iter().chain(&self.successor).copied()
     }
 
-    /// Writes the residual of this loop's rows (rad, and m relative to the loop's length).
+    /// Writes the residual of the rows of this loop (rad, and m relative to the length of the loop).
     pub fn residual(&self, mechanism: &Mechanism, q: &[f64], out: &mut [f64]) {
         let (error, wrenches) = self.error(mechanism, q);
         for (out, wrench) in out.iter_mut().zip(wrenches.all()) {
@@ -106,7 +107,7 @@ impl Loop {
         }
     }
 
-    /// The largest residual in its own unit (rad or m).
+    /// Returns the largest residual in its own unit (rad or m).
     pub fn opening(&self, mechanism: &Mechanism, q: &[f64]) -> f64 {
         let (error, wrenches) = self.error(mechanism, q);
         let in_unit = |w: &Force<f64>| {
@@ -122,8 +123,8 @@ impl Loop {
         ((fit.pose.inverse() * relative).log(), self.wrenches(&fit))
     }
 
-    /// Passes each entry of the constraint Jacobian as `(row of the loop, velocity coordinate, value)`; entries of one
-    /// place add up. With `v`, returns also `J̇ v`.
+    /// Passes each entry of the constraint Jacobian as `(row of the loop, velocity coordinate, value)`; entries of the
+    /// same position are to be added. With `v`, also returns `J̇ v`.
     pub fn jacobian(
         &self,
         mechanism: &Mechanism,
@@ -164,13 +165,14 @@ impl Loop {
         let (v_to, a_to) = side(&self.successor, 1.0);
         let mut bias = [0.0; 6];
         if v.is_some() {
-            // d/dt of V_rel = X_S⁻¹ (V_S − V_P), seen in the ancestor's frame.
+            // d/dt of V_rel = X_S⁻¹ (V_S − V_P), in the frame of the ancestor.
             let relative = a_to - a_from + v_to.cross(&v_from);
             for (bias, wrench) in bias.iter_mut().zip(held) {
                 *bias = relative.dot(wrench);
             }
             if let JointType::Universal { axes: [_, second] } = self.joint.joint_type {
-                // V_rel = φ₁ r₁ + φ₂ r₂ with φ̇₁ = −r₂ φ₂ × φ₁: the wrench n along φ₁ × φ₂ sees n·φ̇₁ r₁ = r₁ r₂ |φ₁ × φ₂|.
+                // V_rel = φ₁ r₁ + φ₂ r₂ with φ̇₁ = −r₂ φ₂ × φ₁: the product with the wrench n along φ₁ × φ₂ is n·φ̇₁ r₁
+                // = r₁ r₂ |φ₁ × φ₂|.
                 let rate = to.pull_motion(&(v_to - v_from)).angular;
                 let normal = fit.turned_axis.cross(&second);
                 let square = normal.norm_squared();
@@ -191,7 +193,7 @@ impl Loop {
         bodies.iter().fold(Pose::identity(), |pose, &i| pose * mechanism.bodies()[i].pose(q)) * end.pose
     }
 
-    /// Wrenches in the successor frame that do no work on the joint's free modes.
+    /// Returns the wrenches in the successor frame that do no work on the free modes of the joint.
     fn wrenches(&self, fit: &Fit) -> Wrenches {
         let (x, y, z) = (Vector3::x(), Vector3::y(), Vector3::z());
         let length = self.length;
@@ -234,10 +236,10 @@ impl Loop {
     }
 }
 
-/// The pose allowed by the joint that is nearest to `at`, exactly `at` where the joint allows that.
+/// Returns the pose permitted by the joint that is nearest to `at`, exactly `at` if the joint permits it.
 fn nearest(joint_type: &JointType, at: &Pose<f64>) -> Fit {
     let (r, t) = (&at.rotation, &at.translation);
-    // The angle about the axis that leaves the least rotation.
+    // The angle about the axis that minimises the remaining rotation.
     let turn = |axis: &Vector3<f64>| {
         let twice_sine = Vector3::new(r.m32 - r.m23, r.m13 - r.m31, r.m21 - r.m12);
         axis.dot(&twice_sine).atan2(r.trace() - axis.dot(&(r * axis)))
@@ -255,7 +257,7 @@ fn nearest(joint_type: &JointType, at: &Pose<f64>) -> Fit {
         }
         JointType::Cylindrical { axis } => joint_type.pose(&[turn(axis), axis.dot(t)]),
         JointType::Universal { axes: [first, second] } => {
-            // The first angle takes the second axis along, the second brings the first axis back.
+            // The first angle rotates the second axis, the second angle rotates the first axis back.
             let q = [angle_about(first, second, &(r * second)), angle_about(second, &r.tr_mul(first), first)];
             turned_axis = joint_type.free_modes_at(&q)[0].angular;
             joint_type.pose(&q)
@@ -270,7 +272,7 @@ fn nearest(joint_type: &JointType, at: &Pose<f64>) -> Fit {
     Fit { pose, turned_axis }
 }
 
-/// The angle about `axis` from `u` to `w`, both seen along it.
+/// Returns the angle about `axis` from `u` to `w`, both projected along it.
 fn angle_about(axis: &Vector3<f64>, u: &Vector3<f64>, w: &Vector3<f64>) -> f64 {
     axis.dot(&u.cross(w)).atan2(u.dot(w) - axis.dot(u) * axis.dot(w))
 }
@@ -280,7 +282,7 @@ mod tests {
     use super::*;
     use nalgebra::vector;
 
-    /// Every joint type finds its own pose again, whatever its coordinates.
+    /// Checks for every joint type that a permitted pose is its own nearest permitted pose.
     #[test]
     fn the_nearest_allowed_pose_of_an_allowed_pose_is_itself() {
         let axis = vector![0.36, -0.48, 0.8];
@@ -301,7 +303,7 @@ mod tests {
         for (joint_type, q) in cases {
             let pose = joint_type.pose(q);
             let fit = nearest(&joint_type, &pose);
-            // Rounding of a handful of products.
+            // Rounding error of a few products.
             assert!((fit.pose.to_matrix() - pose.to_matrix()).amax() < 1e-14, "{}", joint_type.name());
         }
     }

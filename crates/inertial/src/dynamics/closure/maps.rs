@@ -6,11 +6,12 @@ use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
 use crate::dynamics::expect_len;
 use crate::{Error, Result};
 
-/// Independent coordinates determine the others unless these turn this much faster (a dead point).
+/// Rank tolerance of the constraints in the dependent coordinates. Below it the dependent coordinates move faster than
+/// the independent ones by the inverse of this ratio (a dead point).
 const DEAD_POINT: f64 = 1e-9;
 
 impl ClosedMechanism<'_> {
-    /// The matrix `G` of `v = G v_ind` at `q`, one row for each velocity coordinate of the tree.
+    /// Computes the matrix `G` of `v = G v_ind` at `q`, one row for each velocity coordinate of the tree.
     pub fn velocity_map<'w>(
         &self,
         workspace: &'w mut ClosedWorkspace,
@@ -37,7 +38,7 @@ impl ClosedMechanism<'_> {
         Ok(&ws.map)
     }
 
-    /// Velocities of the whole tree, `v = G v_ind`.
+    /// Computes the velocities of the whole tree, `v = G v_ind`.
     pub fn velocities(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -55,8 +56,8 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// Velocities and accelerations of the whole tree, `v = G v_ind` and `a = G a_ind + g`, where `g` is what the loops
-    /// accelerate by velocity alone.
+    /// Computes the velocities and accelerations of the whole tree, `v = G v_ind` and `a = G a_ind + g`, where `g` is
+    /// the velocity-dependent acceleration due to the loops.
     pub fn accelerations(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -75,7 +76,7 @@ impl ClosedMechanism<'_> {
         }
         let ws = workspace;
         multiply(&ws.map, a_independent, a);
-        // J a = −J̇ v on the closed loops, with the factors of J that the velocities left.
+        // J a = −J̇ v on the closed loops, with the factors of J computed for the velocities.
         self.constraints.jacobian(q, Some(v), &mut ws.jacobian, &mut ws.bias);
         for (b, bias) in ws.right_side.as_mut_slice().iter_mut().zip(&ws.bias) {
             *b = -bias;
@@ -105,7 +106,7 @@ impl ClosedMechanism<'_> {
     }
 }
 
-/// `out = matrix · x`, without allocation.
+/// Computes `out = matrix · x` without allocation.
 pub(super) fn multiply(matrix: &DMatrix<f64>, x: &[f64], out: &mut [f64]) {
     out.fill(0.0);
     for (column, x) in matrix.column_iter().zip(x) {

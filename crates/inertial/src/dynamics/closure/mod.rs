@@ -1,8 +1,8 @@
 //! Mechanisms with loops: closed configurations, and the motion of all joints from that of the independent ones.
 //!
-//! The tree's coordinates are dependent where there are loops. A [`ClosedMechanism`] finds a regular assembled configuration, chooses or
-//! checks the independent coordinates, and gives the maps `v = G v_ind` and `a = G a_ind + g` on which all projected
-//! dynamics stand. Nothing depends on where the loops were cut.
+//! With loops, the coordinates of the tree are dependent. A [`ClosedMechanism`] finds a regular assembled
+//! configuration, chooses or checks the independent coordinates, and provides the maps `v = G v_ind` and `a = G a_ind +
+//! g` used by all projected dynamics. The results do not depend on where the loops were cut.
 
 mod assemble;
 mod batch;

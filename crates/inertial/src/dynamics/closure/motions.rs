@@ -1,12 +1,13 @@
 //! Branches of motion at a singular configuration, and their order.
 //!
-//! In a singular configuration the constraints leave more directions free than any motion has: several motions can meet there, as a
-//! parallelogram and an antiparallelogram do where the linkage is flat. Directions in which a motion can leave are those on which the
-//! constraints can be met to second order: `wᵀ J̇ v = 0` for all `w` with `wᵀ J = 0`, quadratic forms in the free directions. Their zeros are found
-//! from many starting points, and each is followed as far as it is a motion.
+//! In a singular configuration the constraints leave more directions free than any motion has. Several motions can
+//! intersect there, such as those of a parallelogram and an antiparallelogram in the flat configuration. A motion can
+//! leave in the directions for which the constraints can be satisfied to second order: `wᵀ J̇ v = 0` for all `w` with
+//! `wᵀ J = 0`. These are quadratic forms in the free directions. Their zeros are searched from many starting points,
+//! and each zero is followed to check that it is a motion.
 //!
-//! All decisions use the velocities of the links, by their names and in the world: so the outcome depends on the mechanism and
-//! its configuration, not on where loops are cut, on the tree or on the order of joints.
+//! All decisions use the velocities of the links, by name and in the world frame. The result therefore depends on the
+//! mechanism and its configuration, not on where loops are cut, on the tree or on the order of joints.
 
 use std::fmt;
 
@@ -20,40 +21,43 @@ use crate::dynamics::{Workspace, body_velocities};
 use crate::linalg::{Echelon, Number, Pivot, Rank, SplitMix, Svd};
 use crate::mechanism::BodyKind;
 
-/// A motion is followed about this far from the singular configuration (rad, or loop lengths).
+/// Approximate distance from the singular configuration up to which a motion is followed (rad, or loop lengths).
 const FAR: f64 = 0.3;
 
-/// From one point of a motion to the next the distance from the singular configuration grows by this factor.
+/// Ratio of the distances from the singular configuration of consecutive points of a motion.
 const GROWTH: f64 = 1.4;
 
-/// A point that lies off the straight continuation by more than this part of the distance may be on another motion.
+/// Maximum deviation of a point from the straight continuation, relative to the distance; with a larger deviation it
+/// may be on another motion.
 const STRAIGHT: f64 = 0.3;
 
-/// Starting points for each free direction: most of them find a zero of the forms, and each zero many times.
+/// Number of starting points for each free direction; most of them converge to a zero of the forms, and each zero is
+/// found many times.
 const STARTS: usize = 32;
 
-/// Largest number of directions that are followed.
+/// Maximum number of directions that are followed.
 const MOST_DIRECTIONS: usize = 64;
 
-/// Directions nearer to each other than this (rad) are one; entries of velocities that differ by less (of the largest) are equal.
+/// Angle (rad) below which two directions are equal; also the relative difference below which entries of velocities are
+/// equal.
 const SAME: f64 = 1e-2;
 
-/// Bodies whose velocities differ by no more than this (rad, or loop lengths, as the joints move by one) move as one, or keep
-/// parallel: so much does the rounding of files make near a singular configuration.
+/// Largest difference of velocities (rad, or loop lengths, for unit motion of the joints) of bodies that move as one or
+/// stay parallel. Rounding of files causes such differences near a singular configuration.
 const TOGETHER: f64 = 1e-3;
 
-/// So many motions of one kind, each of several freedoms and tangent to a direction of its own, are the directions of one that
-/// is curved like a cone.
+/// Minimum number of motions of one kind, each with several degrees of freedom and a different tangent direction, that
+/// are interpreted as one cone-like motion.
 const CONE: usize = 8;
 
 /// Kind of a motion, independent of coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MotionKind {
-    /// Number of its freedoms (of the loops alone).
+    /// Number of degrees of freedom (of the loops alone).
     pub freedoms: usize,
-    /// Number of joints that move, those that close loops included.
+    /// Number of moving joints, including those that close loops.
     pub joints: usize,
-    /// Number of orientations of links, the ground's included: links that keep parallel count once.
+    /// Number of orientations of links, including that of the ground: links that stay parallel count once.
     pub orientations: usize,
 }
 
@@ -78,9 +82,9 @@ impl fmt::Display for MotionKind {
     }
 }
 
-/// A motion that leaves a singular configuration.
+/// Motion that leaves a singular configuration.
 pub(super) struct Motion {
-    /// A regular configuration on it.
+    /// Regular configuration on the motion.
     pub at: Candidate,
     pub kind: MotionKind,
     within_limits: bool,
@@ -96,7 +100,7 @@ impl Motion {
         if key(self) != key(other) {
             return key(self) < key(other);
         }
-        // Where nothing else tells them apart: the one in which the first link (by name) that moves differently moves more.
+        // Last criterion: the larger motion of the first link (by name) that moves differently.
         let differs = |a: f64, b: f64| (a - b).abs() > SAME * a.abs().max(b.abs()).max(1.0);
         let mut pairs = self.velocities.iter().zip(&other.velocities);
         pairs
@@ -105,8 +109,8 @@ impl Motion {
     }
 }
 
-/// The motions that meet in the singular configuration `start`, the preferred first: those within joint limits, of most
-/// freedoms, in which most joints move and most links keep parallel.
+/// Returns the motions that intersect in the singular configuration `start`, the preferred one first: those within
+/// joint limits, with most degrees of freedom, in which most joints move and most links stay parallel.
 pub(super) fn motions(
     constraints: &Constraints<'_>,
     start: &Candidate,
@@ -143,18 +147,18 @@ pub(super) fn motions(
     Ok(ordered)
 }
 
-/// A singular configuration with its free directions.
+/// Singular configuration with its free directions.
 struct Fork<'a, 'm> {
     constraints: &'a Constraints<'m>,
     start: &'a Candidate,
     held: &'a [usize],
-    /// Directions that the constraints leave free, one in each column, in scaled coordinates.
+    /// Free directions of the constraints, one in each column, in scaled coordinates.
     free: DMatrix<f64>,
-    /// Symmetric forms in the free directions that vanish where a motion can leave.
+    /// Symmetric forms in the free directions that vanish if a motion can leave.
     forms: Vec<DMatrix<f64>>,
-    /// Links by name.
+    /// Links sorted by name.
     links: Vec<usize>,
-    /// The two links at each joint; `None` is the ground.
+    /// Links at both sides of each joint; `None` is the ground.
     joints: Vec<(Option<usize>, Option<usize>)>,
     /// Reference length.
     size: f64,
@@ -179,7 +183,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(out)
     }
 
-    /// `wᵀ J̇ v` for all `w` with `wᵀ J = 0`, as independent forms.
+    /// Computes `wᵀ J̇ v` for all `w` with `wᵀ J = 0`, as independent forms.
     fn forms(&self) -> Result<Vec<DMatrix<f64>>> {
         let (rows, n) = (self.constraints.rows, self.free.ncols());
         let kept = Svd::new(&self.start.jacobian.transpose())?.null_space(self.start.rank.rank);
@@ -204,13 +208,14 @@ impl<'a, 'm> Fork<'a, 'm> {
                 all.set_column(i * n + j, &product);
             }
         }
-        // Constraints that always follow from the others give no form; coordinates are scaled, so that others are of order one.
+        // Constraints that are always redundant give no form; coordinates are scaled, so that other forms are of order
+        // one.
         let svd = Svd::new(&all)?;
         let counts = svd.values.iter().take_while(|&&s| s > RANK_TOLERANCE).count();
         Ok((0..counts).map(|i| DMatrix::from_fn(n, n, |a, b| svd.v[(a * n + b, i)])).collect())
     }
 
-    /// Rows of the forms' derivatives at `x`, and their values there.
+    /// Computes the derivatives of the forms at `x`, one per row, and their values.
     fn derivatives(&self, x: &DVector<f64>) -> (DMatrix<f64>, DVector<f64>) {
         let mut rows = DMatrix::zeros(self.forms.len(), x.len());
         for (i, form) in self.forms.iter().enumerate() {
@@ -220,7 +225,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         (2.0 * rows, values)
     }
 
-    /// Directions of length one on which all forms vanish.
+    /// Returns unit directions on which all forms vanish.
     fn directions(&self) -> Result<Vec<DVector<f64>>> {
         let n = self.free.ncols();
         // A fixed seed: the same input gives the same assembly.
@@ -238,7 +243,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(out)
     }
 
-    /// Gauss–Newton on the forms, with `x` kept at length one; returns whether it converged.
+    /// Solves for a zero of the forms by Gauss–Newton with `x` kept at unit length; returns whether it converged.
     fn vanish(&self, x: &mut DVector<f64>) -> Result<bool> {
         let mut left = f64::INFINITY;
         for _ in 0..60 {
@@ -258,12 +263,12 @@ impl<'a, 'm> Fork<'a, 'm> {
             let svd = Svd::new(&rows)?;
             *x -= svd.solve(&values, svd.rank(1e-9).rank, 0.0);
         }
-        // Where motions touch each other convergence is slow, and no more than this is needed.
+        // Convergence is slow where motions touch each other, and this accuracy is sufficient.
         Ok(left < 1e-8)
     }
 
-    /// `x` or its opposite: the one in which independent joints that the model marks, or else the first link by name, move
-    /// upward.
+    /// Returns `x` or its opposite: the one for which independent joints marked by the model, or else the first link by
+    /// name, move in positive direction.
     fn outward(&self, x: &DVector<f64>) -> Result<DVector<f64>> {
         let direction = &self.free * x;
         let mut entries: Vec<f64> = self.held.iter().map(|&k| direction[k]).collect();
@@ -273,7 +278,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(if first.is_some_and(|e| *e < 0.0) { -x } else { x.clone() })
     }
 
-    /// Twists of all bodies about the world's origin as the coordinates move along `direction`.
+    /// Computes the twists of all bodies about the world origin for a motion of the coordinates along `direction`.
     fn twists(&self, q: &[f64], direction: &DVector<f64>) -> Result<Vec<[f64; 6]>> {
         let mechanism = self.constraints.mechanism;
         let v: Vec<f64> = direction.iter().zip(&self.constraints.scale).map(|(x, s)| x * s).collect();
@@ -289,7 +294,8 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(self.links.iter().flat_map(|&i| twists[i]).collect())
     }
 
-    /// The closed configuration near `start + distance · direction`, and how far it lies from the start in each coordinate.
+    /// Returns the closed configuration near `start + distance · direction`, and its displacement from the start in
+    /// each coordinate.
     fn point(&self, direction: &DVector<f64>, distance: f64) -> Result<Option<(Vec<f64>, DVector<f64>)>> {
         let mut q = self.start.q.clone();
         advance(self.constraints, &mut q, &(direction * distance));
@@ -311,7 +317,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         };
         let mut direction = unit(&self.free * x);
         let mut best: Option<Candidate> = None;
-        // As near as it takes to be on the way that was meant, then farther and farther along it.
+        // Start as near as necessary to be on the right motion, then move farther along it.
         let (mut distance, mut leaving) = (PROBE, false);
         while distance < FAR * GROWTH {
             let near = match self.point(&direction, distance)? {
@@ -338,7 +344,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         let Some(at) = best.filter(|b| b.rank.rank > self.start.rank.rank) else { return Ok(None) };
         let freedoms = self.free.ncols() - (at.rank.rank - self.start.rank.rank).min(self.free.ncols());
         let moving = free_directions(self.constraints, &at)?;
-        // To second order where that determines the tangents, otherwise as seen from the regular configuration.
+        // Use the second-order tangents if they are determined, otherwise those found from the regular configuration.
         let tangent = if x.len() - determined == freedoms {
             svd.null_space(determined)
         } else if freedoms == 1 {
@@ -356,7 +362,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         }))
     }
 
-    /// The tangent of a motion that lies in `direction` some way off: where it lies nearer and nearer.
+    /// Computes the tangent of a motion from a distant `direction` by points at decreasing distances.
     fn limit(&self, mut direction: DVector<f64>) -> Result<DVector<f64>> {
         for halvings in 1..=6 {
             if let Some((_, moved)) = self.point(&direction, FAR * 0.5f64.powi(halvings))?
@@ -369,7 +375,7 @@ impl<'a, 'm> Fork<'a, 'm> {
     }
 
     fn kind(&self, at: &Candidate, moving: &DMatrix<f64>, freedoms: usize) -> Result<MotionKind> {
-        // Velocities of each body, one direction after the other; the ground, which has none, is the last.
+        // Velocities of each body, one direction after the other; the ground, with zero velocity, is the last.
         let ground = self.constraints.mechanism.bodies().len();
         let mut own: Vec<Vec<f64>> = vec![Vec::new(); ground + 1];
         for direction in moving.column_iter() {
@@ -394,7 +400,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(MotionKind { freedoms, joints: joints.count(), orientations: orientations.len() })
     }
 
-    /// Velocities of the links in a tangent space, in a form that does not depend on its basis.
+    /// Returns the velocities of the links in a tangent space, in a form independent of its basis.
     fn reduced(&self, tangent: &DMatrix<f64>) -> Result<Vec<f64>> {
         let mut span = Echelon::<f64>::new(6 * self.links.len(), Pivot::First);
         for x in tangent.column_iter() {
@@ -410,7 +416,7 @@ impl<'a, 'm> Fork<'a, 'm> {
     }
 }
 
-/// The directions on loops that the constraints leave free, one in each column; what is off the loops stays where it is.
+/// Returns the free directions of the constraints on loops, one in each column; joints outside the loops stay fixed.
 fn free_directions(constraints: &Constraints<'_>, at: &Candidate) -> Result<DMatrix<f64>> {
     let on: Vec<usize> = (0..at.jacobian.ncols()).filter(|&k| constraints.on_loop[k]).collect();
     let inner = Svd::new(&at.jacobian.select_columns(&on))?.null_space(at.rank.rank);

@@ -1,4 +1,4 @@
-//! Closing of loops by a damped Newton iteration, and small steps between closed configurations.
+//! Closure of loops by a damped Newton iteration, and small steps between closed configurations.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -7,8 +7,8 @@ use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::linalg::{self, Rank, Svd};
 
-/// Step of the coordinates (rad, or loop lengths) for the test of singular configurations: long enough that a
-/// vanishing singular value rises well above [`RANK_TOLERANCE`], near enough to stay on the branch.
+/// Step of the coordinates (rad, or loop lengths) in the test for singular configurations: large enough that a
+/// vanishing singular value rises well above [`RANK_TOLERANCE`], small enough to stay on the branch.
 pub(super) const PROBE: f64 = 0.05;
 
 /// Closed configuration with the Jacobian and rank of its constraints.
@@ -28,7 +28,8 @@ impl Candidate {
     }
 }
 
-/// Returns whether all joints of one axis are where their limits allow (by a hair's breadth for those that start at a limit).
+/// Returns whether all joints with one axis are within their limits (with a small tolerance for those that start at a
+/// limit).
 pub(super) fn within_limits(constraints: &Constraints<'_>, q: &[f64]) -> bool {
     let mut joints =
         constraints.mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nq() == 1);
@@ -52,16 +53,16 @@ pub(super) fn displacement(constraints: &Constraints<'_>, from: &[f64], to: &[f6
     out
 }
 
-/// Levenberg's method with all coordinates but `fixed` free, as far as it goes; returns the residual that remains.
+/// Closes the loops by Levenberg's method with all coordinates except `fixed` free; returns the remaining residual.
 ///
-/// The damping falls with the residual, so convergence is quadratic even where constraints are redundant
-/// (Fan and Yuan 2005).
+/// The damping decreases with the residual, so convergence is quadratic even if constraints are redundant (Fan and Yuan
+/// 2005).
 pub(super) fn close(constraints: &Constraints<'_>, q: &mut Vec<f64>, fixed: &[usize]) -> Result<f64> {
     let mut c = DVector::zeros(constraints.rows);
     let mut size = constraints.residual(q, c.as_mut_slice());
     let mut damping = 1.0;
-    // Near the solution only the directions that count in the rank are followed: those below it are redundant
-    // constraints in inexact geometry, which no motion can satisfy.
+    // Near the solution only directions that count in the rank are used: the others are redundant constraints in
+    // inexact geometry, which no motion can satisfy.
     let mut truncate = size < 1e-3;
     for _ in 0..200 {
         let mut jacobian = constraints.jacobian_at(q);
@@ -88,7 +89,7 @@ pub(super) fn close(constraints: &Constraints<'_>, q: &mut Vec<f64>, fixed: &[us
                 break;
             }
             damping *= 8.0;
-            // At rounding nothing improves any more.
+            // The residual is at the rounding error and cannot be improved.
             if size < 1e-14 {
                 break;
             }

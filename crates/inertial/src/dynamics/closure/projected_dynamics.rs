@@ -1,7 +1,7 @@
-//! Dynamics of a mechanism with loops, on its independent coordinates.
+//! Dynamics of a mechanism with loops on its independent coordinates.
 //!
-//! With `v = G v_ind` and `a = G a_ind + g`, d'Alembert's principle projects every force of the tree, `τ_ind = Gᵀ τ`: loop
-//! joints do no work. Where there are no loops, `G` is the identity and is never formed.
+//! With `v = G v_ind` and `a = G a_ind + g`, d'Alembert's principle projects all forces of the tree, `τ_ind = Gᵀ τ`:
+//! loop joints do no work. Without loops, `G` is the identity and is not computed.
 
 use crate::dynamics::{
     ClosedMechanism, ClosedWorkspace, Frame, base_wrench, base_wrench_regressor, expect_len,
@@ -12,11 +12,11 @@ use crate::linalg::{ldl, ldl_solve};
 use crate::spatial::Force;
 use crate::{Error, Result};
 
-/// A pivot of the mass matrix that falls to this fraction of its diagonal is rounding.
+/// Ratio of a pivot of the mass matrix to its diagonal entry, below which the pivot is a rounding error.
 const SINGULAR: f64 = 1e-13;
 
 impl ClosedMechanism<'_> {
-    /// The mass matrix `GᵀHG`, `dof × dof` row-major.
+    /// Computes the mass matrix `GᵀHG`, `dof × dof` row-major.
     pub fn mass_matrix(&self, workspace: &mut ClosedWorkspace, q: &[f64], out: &mut [f64]) -> Result<()> {
         let n = self.dof();
         expect_len("mass matrix", out.len(), n * n)?;
@@ -36,7 +36,7 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// The forces `tau` on the independent coordinates that make the motion `q, v, a`: `Gᵀ τ` of the tree.
+    /// Computes the forces `tau` on the independent coordinates for the motion `q, v, a`: `Gᵀ τ` of the tree.
     pub fn inverse_dynamics(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -56,8 +56,8 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// The matrix `GᵀY` that gives the forces on the independent coordinates from the parameters (armature aside),
-    /// `dof × np` row-major. It stays in the workspace until the next call.
+    /// Computes the matrix `GᵀY` that maps the parameters to the forces on the independent coordinates (without
+    /// armature), `dof × np` row-major. It stays in the workspace until the next call.
     pub fn torque_regressor<'w>(
         &self,
         workspace: &'w mut ClosedWorkspace,
@@ -82,7 +82,8 @@ impl ClosedMechanism<'_> {
         Ok(&workspace.regressor)
     }
 
-    /// The forces that remain without acceleration of the independent coordinates: centrifugal, Coriolis, gravity.
+    /// Computes the forces at zero acceleration of the independent coordinates: centrifugal, Coriolis and gravity
+    /// terms.
     pub fn bias_forces(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -97,7 +98,7 @@ impl ClosedMechanism<'_> {
         done
     }
 
-    /// The accelerations of the independent coordinates that the forces `tau` on them give.
+    /// Computes the accelerations of the independent coordinates caused by the forces `tau` on them.
     pub fn forward_dynamics(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -132,7 +133,7 @@ impl ClosedMechanism<'_> {
         solved
     }
 
-    /// The forces that hold the mechanism still against gravity.
+    /// Computes the forces that hold the mechanism at rest against gravity.
     pub fn gravity_forces(&self, workspace: &mut ClosedWorkspace, q: &[f64], out: &mut [f64]) -> Result<()> {
         expect_len("gravity force vector", out.len(), self.dof())?;
         if self.is_tree() {
@@ -144,17 +145,18 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// Kinetic energy.
+    /// Computes the kinetic energy.
     pub fn kinetic_energy(&self, workspace: &mut ClosedWorkspace, q: &[f64], v: &[f64]) -> Result<f64> {
         self.with_velocities(workspace, q, v, |ws, v| kinetic_energy(self.mechanism(), &mut ws.tree, q, v))
     }
 
-    /// Potential energy of gravity, as [`potential_energy`](crate::dynamics::potential_energy) of the tree.
+    /// Computes the potential energy of gravity, like [`potential_energy`](crate::dynamics::potential_energy) of the
+    /// tree.
     pub fn potential_energy(&self, workspace: &mut ClosedWorkspace, q: &[f64]) -> Result<f64> {
         potential_energy(self.mechanism(), &mut workspace.tree, q)
     }
 
-    /// The row that gives the kinetic energy from the parameters.
+    /// Computes the row that maps the parameters to the kinetic energy.
     pub fn kinetic_energy_regressor(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -167,7 +169,7 @@ impl ClosedMechanism<'_> {
         })
     }
 
-    /// Total momentum, as [`momentum`](crate::dynamics::momentum) of the tree.
+    /// Computes the total momentum, like [`momentum`](crate::dynamics::momentum) of the tree.
     pub fn momentum(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -178,7 +180,7 @@ impl ClosedMechanism<'_> {
         self.with_velocities(workspace, q, v, |ws, v| momentum(self.mechanism(), &mut ws.tree, q, v, frame))
     }
 
-    /// The momentum regressor, `6 × np` row-major, linear rows first.
+    /// Computes the momentum regressor, `6 × np` row-major, linear rows first.
     pub fn momentum_regressor(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -192,8 +194,8 @@ impl ClosedMechanism<'_> {
         })
     }
 
-    /// The wrench that moves the whole mechanism, as [`base_wrench`](crate::dynamics::base_wrench) of the tree: what the ground exerts
-    /// through all joints on it, loop joints included.
+    /// Computes the wrench that moves the whole mechanism, like [`base_wrench`](crate::dynamics::base_wrench) of the
+    /// tree. The ground exerts it through all joints, including loop joints.
     pub fn base_wrench(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -206,7 +208,7 @@ impl ClosedMechanism<'_> {
         })
     }
 
-    /// The regressor of [`Self::base_wrench`], `6 × np` row-major, force rows first.
+    /// Computes the regressor of [`Self::base_wrench`], `6 × np` row-major, force rows first.
     pub fn base_wrench_regressor(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -220,7 +222,7 @@ impl ClosedMechanism<'_> {
         })
     }
 
-    /// Runs `task` with the tree's velocities.
+    /// Runs `task` with the velocities of the tree.
     fn with_velocities<T>(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -228,14 +230,14 @@ impl ClosedMechanism<'_> {
         v: &[f64],
         task: impl FnOnce(&mut ClosedWorkspace, &[f64]) -> Result<T>,
     ) -> Result<T> {
-        // Taken out while the workspace is in use, and put back whatever happens.
+        // Moved out while the workspace is in use, and always put back.
         let mut tree_v = std::mem::take(&mut workspace.v);
         let done = self.velocities(workspace, q, v, &mut tree_v).and_then(|()| task(workspace, &tree_v));
         workspace.v = tree_v;
         done
     }
 
-    /// Runs `task` with the tree's velocities and accelerations.
+    /// Runs `task` with the velocities and accelerations of the tree.
     fn with_accelerations<T>(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -261,7 +263,7 @@ impl ClosedMechanism<'_> {
     }
 }
 
-/// `out = Gᵀ τ` of the tree's forces in the workspace.
+/// Computes `out = Gᵀ τ` from the forces of the tree in the workspace.
 fn project(workspace: &ClosedWorkspace, out: &mut [f64]) {
     for (out, column) in out.iter_mut().zip(workspace.map.column_iter()) {
         *out = dot(column.as_slice(), &workspace.tau);
@@ -272,7 +274,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// `out = h x` for a symmetric `h`.
+/// Computes `out = h x` for a symmetric `h`.
 fn symmetric_times(h: &[f64], x: &[f64], out: &mut [f64]) {
     for (out, row) in out.iter_mut().zip(h.chunks_exact(x.len())) {
         *out = dot(row, x);

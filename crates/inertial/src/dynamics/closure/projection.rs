@@ -1,4 +1,4 @@
-//! Projection of the tree's packed regressor onto the independent coordinates.
+//! Projection of the packed regressor of the tree onto the independent coordinates.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,38 @@ use super::constraints::Constraints;
 use crate::dynamics::{Four, InverseDynamics, PackedLayout};
 use crate::mechanism::Mechanism;
 
-/// Map from the blocks of the tree's regressor to those of the independent coordinates.
+/// Map from the blocks of the regressor of the tree to those of the independent coordinates.
 #[derive(Debug, Clone)]
 pub(super) struct Projection {
     pub layout: PackedLayout,
     pub terms: Vec<ProjectedBlock>,
 }
 
-/// `out[to..] += G[map] · tree[from..]`.
+/// Operation `out[to..] += G[map] · tree[from..]`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProjectedBlock {
-    /// Place in `G`, column-major.
+    /// Index in `G`, column-major.
     pub map: usize,
     pub from: usize,
     pub to: usize,
     pub len: usize,
 }
 
-/// Room for one chunk and one group of four samples.
+/// Memory for one chunk and one group of four samples.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ChunkMemory {
     pub v: Vec<f64>,
     pub a: Vec<f64>,
     pub maps: Vec<f64>,
     pub tree: Vec<Four>,
-    /// `G` of four samples side by side.
+    /// Matrices `G` of four samples, interleaved.
     pub lanes: Vec<Four>,
     pub packed: Vec<Four>,
 }
 
 impl Projection {
-    /// An independent coordinate moves itself, and those that follow from the loops it shares with them.
+    /// Creates the map. An independent coordinate moves itself and the dependent coordinates of the loops connected
+    /// with it.
     pub(super) fn new(
         constraints: &Constraints<'_>,
         independent: &[usize],
@@ -52,7 +53,7 @@ impl Projection {
         for (i, &own) in independent.iter().enumerate() {
             let follow = dependent.iter().copied().filter(|&k| group[k] == group[own]);
             let moved: Vec<usize> = std::iter::once(own).chain(follow).collect();
-            // Blocks of one body start at the same column; they are as long as the longest.
+            // Blocks of one body start at the same column; their common length is that of the longest.
             let mut blocks = BTreeMap::new();
             for block in moved.iter().flat_map(|&k| tree.row(k)) {
                 let len = blocks.entry(block.column).or_insert(0);

@@ -5,13 +5,13 @@ use super::maps::multiply;
 use crate::dynamics::expect_len;
 use crate::{Error, Result};
 
-/// Largest step of the continuation, of any joint (rad, or loop lengths).
+/// Largest step of the continuation for any joint (rad, or loop lengths).
 const LARGEST_STEP: f64 = 0.3;
 
-/// Most steps of one motion: three thousand radians away.
+/// Maximum number of steps of one motion: a distance of three thousand radians.
 const MOST_STEPS: usize = 10_000;
 
-/// A continuation whose steps shrink to this has met the end of the motion.
+/// Step length of the continuation at which the end of the motion is reached.
 const SMALLEST_STEP: f64 = 1e-5;
 
 impl ClosedMechanism<'_> {
@@ -21,14 +21,14 @@ impl ClosedMechanism<'_> {
         Ok(self.constraints.residual(q, &mut workspace.residual))
     }
 
-    /// Closes the loops to rounding: moves the dependent coordinates of `q`, which must be near, and holds the independent
-    /// ones. Returns the residual that remains.
+    /// Closes the loops to the rounding error: moves the dependent coordinates of `q`, which must be close to the
+    /// solution, and holds the independent ones. Returns the remaining residual.
     pub fn close(&self, workspace: &mut ClosedWorkspace, q: &mut [f64]) -> Result<f64> {
         expect_len("position vector", q.len(), self.mechanism().nq())?;
         self.correct(workspace, q).map(|(residual, _)| residual)
     }
 
-    /// Gauss–Newton on the dependent coordinates: the residual left and the largest distance moved.
+    /// Runs Gauss–Newton on the dependent coordinates; returns the remaining residual and the largest displacement.
     fn correct(&self, workspace: &mut ClosedWorkspace, q: &mut [f64]) -> Result<(f64, f64)> {
         let ws = workspace;
         let mut size = self.constraints.residual(q, &mut ws.residual);
@@ -54,7 +54,8 @@ impl ClosedMechanism<'_> {
             ws.trial.copy_from_slice(q);
             self.mechanism().integrate(&mut ws.trial, &ws.step);
             let now = self.constraints.residual(&ws.trial, &mut ws.residual);
-            // Once within the gap, stop where rounding (or contradicting geometry) lets it fall no further.
+            // Within the gap, stop when the residual no longer decreases because of rounding (or contradicting
+            // geometry).
             if now >= size && (size <= self.gap || largest > 0.5) {
                 break;
             }
@@ -82,8 +83,8 @@ impl ClosedMechanism<'_> {
         }
     }
 
-    /// Moves `q`, which closes the loops, until its [independent positions](Self::independent_positions) are `target`, in
-    /// steps that stay on the branch. Returns the residual that remains.
+    /// Moves `q`, which closes the loops, until its [independent positions](Self::independent_positions) are `target`,
+    /// in steps that stay on the branch. Returns the remaining residual.
     pub fn move_to(&self, workspace: &mut ClosedWorkspace, q: &mut [f64], target: &[f64]) -> Result<f64> {
         expect_len("position vector", q.len(), self.mechanism().nq())?;
         expect_len("independent position vector", target.len(), self.independent_positions.len())?;
@@ -94,7 +95,7 @@ impl ClosedMechanism<'_> {
             self.set_independent(q, target);
             return Ok(0.0);
         }
-        // Taken out while the workspace is in use, and put back whatever happens.
+        // Moved out while the workspace is in use, and always put back.
         let mut path = std::mem::take(&mut workspace.path);
         let done = self.continue_to(workspace, &mut path, q, target);
         workspace.path = path;
@@ -150,11 +151,11 @@ impl ClosedMechanism<'_> {
         )))
     }
 
-    /// Returns the error about a branch that ends before `target`: the loop that stays open there.
+    /// Returns the error about a branch that ends before `target`, with the loop that does not close there.
     fn end_of_motion(&self, workspace: &mut ClosedWorkspace, q: &[f64], target: &[f64]) -> Error {
         let mut beyond = q.to_vec();
         self.set_independent(&mut beyond, target);
-        // The best that can be done there; whether it converges does not matter.
+        // Best approximation at that point; convergence is not required.
         let _ = self.correct(workspace, &mut beyond);
         self.open(&beyond, "the motion ends before these independent coordinates are reached")
     }
@@ -165,7 +166,7 @@ impl ClosedMechanism<'_> {
         }
     }
 
-    /// Writes the velocity of the independent coordinates that takes `q` to `target` in unit time.
+    /// Writes the velocity of the independent coordinates that moves `q` to `target` in unit time.
     fn difference(&self, workspace: &mut ClosedWorkspace, q: &[f64], target: &[f64]) {
         let to = &mut workspace.trial;
         to.copy_from_slice(q);

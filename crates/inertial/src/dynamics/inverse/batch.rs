@@ -1,4 +1,4 @@
-//! Batch inverse dynamics: four samples in lockstep, threads over groups.
+//! Batch inverse dynamics: four samples in lockstep, with threads over groups.
 
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
@@ -13,39 +13,40 @@ use crate::dynamics::inverse::samples::Samples;
 use crate::dynamics::inverse::tables::{Pair, Tables};
 use crate::dynamics::simd::{Four, Lane, PlainFour, Wide, dispatch};
 
-/// Samples that run in lockstep.
+/// Number of samples processed in lockstep.
 pub(crate) const LANES: usize = 4;
 
-/// Bytes of packed regressors that stay in a core's own cache while they are used.
+/// Size of packed regressors in bytes, such that they stay in the private cache of a core.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Torque regressors of consecutive samples, nonzero blocks only: a chunk that fits into the processor's cache.
+/// Torque regressors of consecutive samples with nonzero blocks only: a chunk that fits into the cache of the
+/// processor.
 ///
-/// Four samples lie side by side: entry `e` of sample `s` is `groups()[s / 4 · layout.len() + e].0[s % 4]`.
+/// Four samples are interleaved: entry `e` of sample `s` is `groups()[s / 4 · layout.len() + e].0[s % 4]`.
 #[derive(Debug, Clone, Copy)]
 pub struct PackedChunk<'a> {
-    /// Number of the first sample.
+    /// Index of the first sample.
     pub first: usize,
-    /// Number of samples; the lanes after the last repeat it.
+    /// Number of samples; the remaining lanes repeat the last one.
     pub count: usize,
     pub(crate) layout: &'a PackedLayout,
     pub(crate) data: &'a [Four],
 }
 
 impl<'a> PackedChunk<'a> {
-    /// Layout of the entries.
+    /// Returns the layout of the entries.
     pub fn layout(&self) -> &'a PackedLayout {
         self.layout
     }
 
-    /// The entries of four samples after those of the four before.
+    /// Returns the entries in groups of four samples.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = &'a [Four]> + use<'a> {
         self.data.chunks_exact(self.layout.len().max(1))
     }
 }
 
 impl InverseDynamics {
-    /// Generalized forces of many samples into `tau`, `nv` numbers per sample.
+    /// Computes the generalized forces of many samples into `tau`, `nv` numbers per sample.
     pub fn rnea_batch(&self, scratch: &mut Scratch, samples: &Samples<'_>, tau: &mut [f64]) -> Result<()> {
         self.matches(scratch, samples)?;
         expect_len("tau of the samples", tau.len(), samples.count * self.nv())?;
@@ -65,9 +66,9 @@ impl InverseDynamics {
         Ok(())
     }
 
-    /// Torque regressors of many samples, packed, chunk after chunk in one buffer that stays in cache.
+    /// Computes packed torque regressors of many samples, chunk by chunk in one buffer that stays in cache.
     ///
-    /// This is the fastest way to regressors that are consumed at once, as by a factorization.
+    /// This is the fastest way to compute regressors that are consumed immediately, for example by a factorization.
     pub fn packed_regressors(
         &self,
         scratch: &mut Scratch,
@@ -90,11 +91,11 @@ impl InverseDynamics {
         Ok(())
     }
 
-    /// Torque regressors of many samples as one dense matrix: `nv` rows per sample, one sample after the other, each row
-    /// of [`Self::parameter_count`] entries.
+    /// Computes the torque regressors of many samples as one dense matrix: `nv` rows per sample, one sample after the
+    /// other, each row of [`Self::parameter_count`] entries.
     ///
-    /// Only entries that can be other than zero are written: `out` must be zero elsewhere, as it is when new and after
-    /// earlier calls. Threads share the work; the result is the same for any number of them.
+    /// Only structurally nonzero entries are written: `out` must be zero elsewhere, as it is when new and after earlier
+    /// calls. The work is divided among threads; the result is the same for any number of them.
     pub fn stacked_regressor(&self, samples: &Samples<'_>, out: &mut [f64]) -> Result<()> {
         let size = self.nv() * self.parameter_count();
         expect_len("stacked regressor", out.len(), samples.count * size)?;
@@ -115,7 +116,7 @@ impl InverseDynamics {
         Ok(())
     }
 
-    /// Computes the stacked regressor on this thread alone, without allocation.
+    /// Computes the stacked regressor on the current thread, without allocation.
     pub fn stacked_regressor_with(
         &self,
         scratch: &mut Scratch,
@@ -128,7 +129,7 @@ impl InverseDynamics {
         Ok(())
     }
 
-    /// Samples per chunk: whole blocks of lanes.
+    /// Returns the number of samples per chunk, a multiple of the number of lanes.
     fn chunk_samples(&self) -> usize {
         let bytes = self.layout().len().max(1) * size_of::<f64>();
         (CHUNK_BYTES / bytes).clamp(1, 1024).next_multiple_of(LANES)
@@ -150,7 +151,8 @@ impl InverseDynamics {
         }
     }
 
-    /// Packs four samples at a time into cache, then copies whole runs of columns: the memory sees long streams.
+    /// Packs four samples at a time in cache, then copies whole runs of columns, so that memory is written in long
+    /// streams.
     fn stack(&self, scratch: &mut Scratch, samples: &Samples<'_>, out: &mut [f64]) {
         let size = self.nv() * self.parameter_count();
         let mut packed = std::mem::take(&mut scratch.packed);
@@ -170,7 +172,7 @@ impl InverseDynamics {
         scratch.packed = packed;
     }
 
-    /// Lays four samples side by side; the last one fills the lanes that are left.
+    /// Interleaves four samples; the last one fills the remaining lanes.
     pub(crate) fn gather(&self, scratch: &mut Scratch, samples: &Samples<'_>, first: usize) {
         let (nq, nv) = (self.nq(), self.nv());
         let [q, v, a, _] = &mut scratch.samples;
@@ -240,7 +242,7 @@ fn unpack<L: Wide>(layout: &PackedLayout, group: &[Four], size: usize, out: &mut
     }
 }
 
-/// The packed entries of four samples.
+/// Packed entries of four samples.
 struct Packed<'a>(&'a mut [Four]);
 
 impl<L: Lane<Memory = Four>> Sink<L> for Packed<'_> {

@@ -13,10 +13,10 @@ use crate::dynamics::simd::{Four, Lane, PlainFour, dispatch};
 use crate::spatial::Pose;
 use crate::{Error, Result};
 
-/// Motion of a frame as an inertial measurement unit measures it, in its own axes, three numbers per sample each.
+/// Motion of a frame as measured by an inertial measurement unit, in its own axes, three numbers per sample each.
 #[derive(Debug)]
 pub struct FrameMotion<'a> {
-    /// Acceleration of the origin, less gravity.
+    /// Acceleration of the origin minus gravity.
     pub acceleration: &'a mut [f64],
     /// Angular velocity.
     pub angular_velocity: &'a mut [f64],
@@ -25,7 +25,8 @@ pub struct FrameMotion<'a> {
 }
 
 impl InverseDynamics {
-    /// Computes the motion of a frame at `pose` on body number `body`. Only the chain to the body is computed, four samples at a time.
+    /// Computes the motion of a frame at `pose` on body number `body`. Only the chain to the body is computed, four
+    /// samples at a time.
     pub fn frame_motion(
         &self,
         scratch: &mut Scratch,
@@ -37,7 +38,7 @@ impl InverseDynamics {
         self.matches(scratch, samples)?;
         match self.tables.node_of.get(body).map(|&k| &self.tables.nodes[k]) {
             Some(node) if !node.spin => {}
-            // What is symmetric about its axis is not turned by the kernels.
+            // Bodies that are symmetric about their axis are not rotated by the kernels.
             _ => return Err(Error::UnknownName(format!("body {body} is none that a frame can be fixed on"))),
         }
         let FrameMotion { acceleration, angular_velocity, angular_acceleration } = out;
@@ -72,7 +73,7 @@ impl InverseDynamics {
     }
 }
 
-/// A frame on the last of some nodes, each of which carries the next.
+/// Frame on the last of some nodes, each of which carries the next.
 struct Carried {
     nodes: Vec<usize>,
     rotation: [[f64; 3]; 3],

@@ -9,34 +9,34 @@ use crate::dynamics::inverse::{regressor_single, rnea};
 use crate::dynamics::simd::{Four, Plain, Single, dispatch};
 use crate::mechanism::Mechanism;
 
-/// Instructions that the kernels may use.
+/// Instruction sets that the kernels may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Arithmetic {
-    /// The fastest of this machine (AVX2 and fused multiply-add where it has them).
+    /// Fastest instructions of this machine (AVX2 and fused multiply-add if available).
     #[default]
     Fastest,
-    /// Only those that round alike everywhere: the same bits on every machine.
+    /// Instructions that round identically everywhere: the same bits on every machine.
     Reproducible,
 }
 
 impl Arithmetic {
-    /// Makes this the choice of this process: of all kernels that are prepared from now on and do not choose themselves, and of
-    /// the decompositions of matrices.
+    /// Sets the default of this process. It applies to all kernels prepared afterwards without an explicit choice, and
+    /// to matrix decompositions.
     pub fn make_default(self) {
         inertial_dense::set_reproducible(self == Self::Reproducible);
     }
 }
 
-/// Inverse dynamics and torque regressor of one mechanism, prepared for speed.
+/// Inverse dynamics and torque regressor of one mechanism, with precomputed tables.
 ///
-/// The force of coordinate $j$ is what its mode $\Phi_j$ meets of the wrenches on all bodies $i$ that it moves,
+/// The force of coordinate $j$ is the power along its mode $\Phi_j$ of the wrenches on all bodies $i$ that it moves,
 /// $$\tau_j = \sum_{i \succeq j} (X_{ij} \Phi_j)^\top \left( I_i a_i + v_i \times^* I_i v_i \right) = \sum_{i \succeq j} y_{ji} \pi_i,$$
-/// with the twist $v_i$ of a body, its acceleration $a_i$ less gravity, and the ten parameters $\pi_i$ of its inertia $I_i$: the
+/// with the twist $v_i$ of a body, its acceleration $a_i$ minus gravity, and the ten parameters $\pi_i$ of its inertia $I_i$. The
 /// rows $y_{ji}$ are the regressor.
 ///
-/// What depends on the mechanism alone is computed here once; a [`Scratch`] holds what a call needs, so that no call
-/// allocates. Share one `InverseDynamics` between threads and give each thread its scratch. Coordinates are those of the
-/// tree: loops are not closed here.
+/// Quantities that depend on the mechanism alone are computed once. A [`Scratch`] holds the memory needed by a call, so
+/// that no call allocates. Share one `InverseDynamics` between threads and give each thread its own scratch memory. The
+/// coordinates are those of the tree: loops are not closed here.
 ///
 /// ```
 /// use inertial::dynamics::InverseDynamics;
@@ -65,12 +65,12 @@ pub struct InverseDynamics {
     pub(crate) fused: bool,
 }
 
-/// The scratch memory of one thread, for one [`InverseDynamics`].
+/// Scratch memory of one thread for one [`InverseDynamics`].
 #[derive(Debug, Clone)]
 pub struct Scratch {
     pub(crate) single: SingleMemory,
     pub(crate) wide: Memory<Four>,
-    /// Modes carried outward for four samples, `[angular, linear]`.
+    /// Modes of four samples carried outward, `[angular, linear]`.
     pub(crate) carried: Vec<[[Four; 3]; 2]>,
     /// Coordinates of four samples: `q`, `v`, `a` and `tau`.
     pub(crate) samples: [Vec<Four>; 4],
@@ -80,18 +80,18 @@ pub struct Scratch {
 }
 
 impl InverseDynamics {
-    /// Prepares the tables of a mechanism.
+    /// Computes the tables of a mechanism.
     pub fn new(mechanism: &Mechanism) -> Self {
         Self { tables: Tables::new(mechanism), fused: crate::dynamics::simd::has_fused() }
     }
 
-    /// Chooses the instructions.
+    /// Sets the instructions used by the kernels.
     pub fn with_arithmetic(mut self, arithmetic: Arithmetic) -> Self {
         self.fused = arithmetic == Arithmetic::Fastest && crate::dynamics::simd::has_fused();
         self
     }
 
-    /// Scratch memory for one thread.
+    /// Allocates scratch memory for one thread.
     pub fn scratch(&self) -> Scratch {
         let t = &self.tables;
         let four = |n| vec![Four::default(); n];
@@ -109,28 +109,28 @@ impl InverseDynamics {
         }
     }
 
-    /// Number of position coordinates.
+    /// Returns the number of position coordinates.
     pub fn nq(&self) -> usize {
         self.tables.nq
     }
 
-    /// Number of velocity coordinates: rows of the regressor.
+    /// Returns the number of velocity coordinates (rows of the regressor).
     pub fn nv(&self) -> usize {
         self.tables.nv
     }
 
-    /// Length of the parameter vector: columns of the regressor.
+    /// Returns the length of the parameter vector (columns of the regressor).
     pub fn parameter_count(&self) -> usize {
         self.tables.parameters
     }
 
-    /// Layout of the nonzero entries of the regressor.
+    /// Returns the layout of the nonzero entries of the regressor.
     pub fn layout(&self) -> &PackedLayout {
         &self.tables.layout
     }
 
-    /// Generalized forces `tau` of the motion `q, v, a` of the tree (recursive Newton–Euler, rotors and armature
-    /// included; Featherstone 2008, table 5.1).
+    /// Computes the generalized forces `tau` of the motion `q, v, a` of the tree (recursive Newton–Euler, including
+    /// rotors and armature; Featherstone 2008, table 5.1).
     pub fn rnea(
         &self,
         scratch: &mut Scratch,
@@ -148,7 +148,7 @@ impl InverseDynamics {
         Ok(())
     }
 
-    /// The matrix `Y` with `tau = Y π + armature ∘ a`, dense and row-major, `nv` × [`Self::parameter_count`].
+    /// Computes the matrix `Y` with `tau = Y π + armature ∘ a`, dense and row-major, `nv` × [`Self::parameter_count`].
     ///
     /// It stays in the scratch memory until the next call; structural zeros are written only once.
     pub fn torque_regressor<'s>(
@@ -173,7 +173,7 @@ impl InverseDynamics {
         self.fits(scratch)
     }
 
-    /// Refuses the scratch memory of another mechanism, as far as sizes tell.
+    /// Returns an error if the sizes of the scratch memory are those of another mechanism.
     pub(crate) fn fits(&self, scratch: &Scratch) -> Result<()> {
         let t = &self.tables;
         expect_len("scratch memory", scratch.single.memory.states.len(), t.nodes.len() + 1)?;

@@ -2,34 +2,34 @@
 
 use std::ops::Range;
 
-/// A block of consecutive columns in one row that can be other than zero.
+/// Structurally nonzero block of consecutive columns in one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackedBlock {
-    /// Velocity coordinate.
+    /// Index of the velocity coordinate.
     pub row: usize,
-    /// First column of the full parameter vector.
+    /// First column in the full parameter vector.
     pub column: usize,
-    /// Ten columns of a body; four where the coordinate only translates it; one of a symmetric rotor.
+    /// Number of columns: ten for a body, four if the coordinate only translates it, one for a symmetric rotor.
     pub len: usize,
-    /// First packed entry.
+    /// Index of the first packed entry.
     pub start: usize,
 }
 
 /// Layout of the nonzero entries of the torque regressor in packed form.
 ///
-/// Blocks are sorted by row, then by column, so the entries of a row lie together. The structure is a mechanism's: the
-/// same for every sample.
+/// Blocks are sorted by row, then by column, so the entries of a row are contiguous. The structure depends on the
+/// mechanism only and is the same for every sample.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedLayout {
     blocks: Vec<PackedBlock>,
-    /// First block of each row; and the number of blocks.
+    /// First block of each row, followed by the number of blocks.
     firsts: Vec<usize>,
-    /// Blocks that follow each other both packed and in the dense row-major matrix.
+    /// Blocks that are contiguous both in packed form and in the dense row-major matrix.
     pub(crate) runs: Vec<Run>,
     len: usize,
 }
 
-/// Entries that follow each other packed and dense.
+/// Entries that are contiguous both in packed and in dense form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub packed: usize,
@@ -42,7 +42,7 @@ impl PackedLayout {
         Self { firsts: vec![0; rows + 1], ..Self::default() }
     }
 
-    /// Appends a block (in order) and returns where it starts.
+    /// Appends a block (in order) and returns its first packed entry.
     pub(crate) fn push(&mut self, row: usize, column: usize, len: usize) -> usize {
         let start = self.len;
         if len > 0 {
@@ -52,7 +52,7 @@ impl PackedLayout {
         start
     }
 
-    /// After the last block, for matrices of `columns` columns.
+    /// Completes the layout after the last block, for matrices of `columns` columns.
     pub(crate) fn finish(&mut self, columns: usize) {
         for row in 0..self.firsts.len() {
             self.firsts[row] = self.blocks.partition_point(|b| b.row < row);
@@ -66,7 +66,7 @@ impl PackedLayout {
         }
     }
 
-    /// Packed entries per sample.
+    /// Returns the number of packed entries per sample.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -76,17 +76,17 @@ impl PackedLayout {
         self.len == 0
     }
 
-    /// All blocks.
+    /// Returns all blocks.
     pub fn blocks(&self) -> &[PackedBlock] {
         &self.blocks
     }
 
-    /// The blocks of a row.
+    /// Returns the blocks of a row.
     pub fn row(&self, row: usize) -> &[PackedBlock] {
         &self.blocks[self.firsts[row]..self.firsts[row + 1]]
     }
 
-    /// The packed entries of a row.
+    /// Returns the range of packed entries of a row.
     pub fn row_entries(&self, row: usize) -> Range<usize> {
         match self.row(row) {
             [] => 0..0,

@@ -1,8 +1,8 @@
 //! Torque regressor in body coordinates.
 //!
-//! Each coordinate's mode is carried outward along the tree; where it meets a body, its row of that body's ten columns
-//! is a closed form in the body's motion. The six rows of a floating base are the wrench itself, turned into the base's
-//! frame. Cost: proportional to the number of (coordinate, body moved by it) pairs.
+//! The mode of each coordinate is carried outward along the tree. At each body, its row of the ten columns of that body
+//! is a closed form in the motion of the body. The six rows of a floating base are the wrench itself, transformed to
+//! the base frame. The cost is proportional to the number of (coordinate, body moved by it) pairs.
 
 use crate::dynamics::displacement::Kind;
 use crate::dynamics::inverse::memory::{Memory, NodeState};
@@ -15,7 +15,7 @@ use crate::dynamics::simd::vector::{
 
 /// Consumer of the entries of a pair.
 pub(crate) trait Sink<L: Lane> {
-    /// The entries of one pair.
+    /// Receives the entries of one pair.
     fn put<const N: usize>(&mut self, pair: &Pair, entries: [L; N]);
 }
 
@@ -50,13 +50,13 @@ impl<L: Lane> Columns<L> {
         Self { d: m.d, b, inertia }
     }
 
-    /// Entries of the mode `[z; l]`: `l · force + z · moment` for each of the ten parameters.
+    /// Computes the entries of the mode `[z; l]`: `l · force + z · moment` for each of the ten parameters.
     #[inline(always)]
     fn full(&self, z: Vec3<L>, l: Vec3<L>) -> [L; 10] {
         self.entries(dot(l, self.d), cross_add(self.d, z, tr_mul(&self.b, l)), z)
     }
 
-    /// Entries of the mode `[z; 0]`.
+    /// Computes the entries of the mode `[z; 0]`.
     #[inline(always)]
     fn angular(&self, z: Vec3<L>) -> [L; 10] {
         self.entries(L::splat(0.0), cross(self.d, z), z)
@@ -64,7 +64,7 @@ impl<L: Lane> Columns<L> {
 
     #[inline(always)]
     fn entries(&self, mass: L, moment: Vec3<L>, z: Vec3<L>) -> [L; 10] {
-        // No closure: it would not have the processor's features that this code is compiled for.
+        // Not a closure, because closures are not compiled with the enabled processor features.
         let (h, i) = (moment, &self.inertia);
         [
             mass,
@@ -80,7 +80,7 @@ impl<L: Lane> Columns<L> {
         ]
     }
 
-    /// Entries of the mode `[0; l]`.
+    /// Computes the entries of the mode `[0; l]`.
     #[inline(always)]
     fn linear(&self, l: Vec3<L>) -> [L; 4] {
         let h = tr_mul(&self.b, l);
@@ -97,7 +97,7 @@ impl<L: Lane> Columns<L> {
         }
     }
 
-    /// The rows of a floating base: force and moment about its origin, in its frame, where the body stands at
+    /// Writes the rows of a floating base: force and moment about its origin, in its frame, for a body with the pose
     /// `rotation, origin`.
     #[inline(always)]
     fn base_rows<S: Sink<L>>(&self, node: &Node, pairs: &[Pair], pose: (&Mat3<L>, Vec3<L>), sink: &mut S) {
@@ -145,7 +145,7 @@ impl<L: Lane> Columns<L> {
     }
 }
 
-/// Pose of a node in the frame of its floating base, from its parent's.
+/// Computes the pose of a node in the frame of its floating base from that of its parent.
 #[inline(always)]
 fn base_pose<L: Lane>(
     node: &Node,
@@ -174,7 +174,7 @@ fn base_pose<L: Lane>(
     pose
 }
 
-/// Gives every entry that can be other than zero to `sink`. The sines and cosines are there already.
+/// Passes every structurally nonzero entry to `sink`. The sines and cosines must have been computed.
 #[inline(always)]
 pub(crate) fn run<L: Lane, S: Sink<L>>(
     tables: &Tables,

@@ -1,9 +1,9 @@
 //! Gradient of weighted sums of regressor entries with respect to the motion (reverse mode).
 //!
-//! The entries of a coordinate's mode `[z; l]` and a body, weighted with ten numbers `g`, sum to `l · F + z · N` where
-//! `[N; F]` is the wrench that a body with the parameters `g` needs. Its derivatives flow back to the modes and to the
-//! body's motion, and from there inward to the coordinates. Derivatives with respect to positions are taken along the
-//! free modes, like velocities.
+//! The entries of the mode `[z; l]` of a coordinate and a body, weighted with ten numbers `g`, sum to `l · F + z · N`,
+//! where `[N; F]` is the inertial wrench of a body with the parameters `g`. Its derivatives are propagated back to the
+//! modes and to the motion of the body, and from there inward to the coordinates. Derivatives with respect to positions
+//! are taken along the free modes, like velocities.
 
 use crate::Result;
 use crate::dynamics::inverse::inverse_dynamics::{InverseDynamics, Scratch};
@@ -17,12 +17,12 @@ use crate::dynamics::{Samples, expect_len};
 
 /// Derivatives of weighted sums of torque regressors, for one thread and one mechanism.
 ///
-/// For weights `g` of the packed entries of each sample, the gradient of `Σ g_e Y_e(q, v, a)` with respect to the
-/// sample's `q` (moved along its velocity coordinates), `v` and `a`. It costs about three regressors and, after the
-/// first call, allocates nothing.
+/// For weights `g` of the packed entries of each sample, it computes the gradient of `Σ g_e Y_e(q, v, a)` with respect
+/// to `q` (along the velocity coordinates), `v` and `a` of the sample. The cost is about that of three regressors, and
+/// nothing is allocated after the first call.
 #[derive(Debug, Clone)]
 pub struct RegressorGradient {
-    /// Place and number of the modes that move each node.
+    /// Position and number of the modes that move each node.
     lists: Vec<(usize, usize)>,
     modes: Vec<[[Four; 3]; 2]>,
     mode_gradients: Vec<[[Four; 3]; 2]>,
@@ -40,7 +40,7 @@ struct NodeMemory {
 }
 
 impl RegressorGradient {
-    /// Memory for a mechanism.
+    /// Allocates memory for a mechanism.
     pub fn new(dynamics: &InverseDynamics) -> Self {
         let tables = &dynamics.tables;
         let mut lists: Vec<(usize, usize)> = Vec::with_capacity(tables.nodes.len());
@@ -61,8 +61,8 @@ impl RegressorGradient {
         }
     }
 
-    /// The gradients with respect to `q`, `v` and `a`, `nv` numbers per sample each; `weights` are laid out like the
-    /// groups of a `PackedChunk`.
+    /// Computes the gradients with respect to `q`, `v` and `a`, `nv` numbers per sample each; `weights` have the layout
+    /// of the groups of a `PackedChunk`.
     pub fn run(
         &mut self,
         dynamics: &InverseDynamics,
@@ -118,7 +118,7 @@ fn gradient_wide<L: Lane<Memory = Four>>(
     }
 }
 
-/// Motions and modes of all nodes.
+/// Computes the motions and modes of all nodes.
 #[inline(always)]
 fn outward<L: Lane<Memory = Four>>(
     tables: &Tables,
@@ -173,7 +173,8 @@ fn outward<L: Lane<Memory = Four>>(
     }
 }
 
-/// The mode in a node's list that moves with the same coordinate: after the six of a floating base.
+/// Returns the mode in the list of a node that moves with the same coordinate; the six modes of a floating base come
+/// first.
 #[inline(always)]
 fn merged(node: &Node) -> Option<usize> {
     match (node.merge, node.rooted) {
@@ -183,7 +184,8 @@ fn merged(node: &Node) -> Option<usize> {
     }
 }
 
-/// A node's part: from its entries to its motion and modes, from there to its parent's and to its coordinates.
+/// Propagates the gradients of one node: from its entries to its motion and modes, and from there to its parent and its
+/// coordinates.
 #[inline(always)]
 fn inward<L: Lane<Memory = Four>>(
     tables: &Tables,
@@ -226,7 +228,8 @@ fn inward<L: Lane<Memory = Four>>(
     let rotation: Mat3<L> =
         [load3::<L>(&own.rotation[0]), load3::<L>(&own.rotation[1]), load3::<L>(&own.rotation[2])];
     let origin = load3::<L>(&own.origin);
-    // Gradients with respect to a turn of the node's frame (in its axes) and a shift of its origin (in the parent's).
+    // Gradients with respect to a rotation of the node frame (in its axes) and a shift of its origin (in the parent
+    // frame).
     let (mut turned, mut shifted) = (zero, zero);
     let modes = &tables.modes[node.modes.start..node.modes.end];
     if node.parent > 0 {
@@ -250,7 +253,7 @@ fn inward<L: Lane<Memory = Four>>(
             store3(add(lp, y), &mut to[1]);
         }
     }
-    // The joint's own motion: turn t and slide s.
+    // Motion of the joint itself: rotation t and translation s.
     let (mut t, mut s) = (zero, zero);
     for (mode, v) in modes.iter().zip(&v[node.v..]) {
         let v = L::load(v);
@@ -292,7 +295,7 @@ fn inward<L: Lane<Memory = Four>>(
     }
 }
 
-/// Mass, first moment and tensor (xx xy xz yy yz zz) from ten weights.
+/// Returns mass, first moment and tensor (xx xy xz yy yz zz) from ten weights.
 #[inline(always)]
 fn parameters<L: Lane<Memory = Four>>(g: &[Four]) -> (L, Vec3<L>, [L; 6]) {
     (
@@ -302,8 +305,8 @@ fn parameters<L: Lane<Memory = Four>>(g: &[Four]) -> (L, Vec3<L>, [L; 6]) {
     )
 }
 
-/// The wrench `[N, F]` of a body with the given parameters, which is the gradient with respect to the mode; adds that
-/// with respect to the motion.
+/// Returns the wrench `[N, F]` of a body with the given parameters, which is the gradient with respect to the mode;
+/// adds the gradient with respect to the motion.
 #[inline(always)]
 fn entry<L: Lane<Memory = Four>>(
     (mass, h, i): (L, Vec3<L>, [L; 6]),
@@ -322,7 +325,7 @@ fn entry<L: Lane<Memory = Four>>(
     [moment, force]
 }
 
-/// Gradient of `f · (w × (w × x))` with respect to `w`.
+/// Computes the gradient of `f · (w × (w × x))` with respect to `w`.
 #[inline(always)]
 fn swing<L: Lane>(f: Vec3<L>, w: Vec3<L>, x: Vec3<L>) -> Vec3<L> {
     let fx = dot(f, x);

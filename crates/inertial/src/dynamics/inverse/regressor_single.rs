@@ -1,8 +1,8 @@
 //! Torque regressor of one configuration; the SIMD lanes are columns.
 //!
-//! As for [many samples](super::regressor), each coordinate's mode is carried outward in body coordinates. The wrench of
-//! a body's ten columns lies in rows of lane blocks (mass and first moment; inertia), so that a row of the result is a
-//! dozen multiply-adds of four.
+//! As for [many samples](super::regressor), the mode of each coordinate is carried outward in body coordinates. The
+//! wrenches of the ten columns of a body are stored in rows of lane blocks (mass and first moment; inertia), so that a
+//! row of the result takes about twelve multiply-adds of four lanes.
 
 use crate::dynamics::displacement::Kind;
 use crate::dynamics::inverse::memory::SingleMemory;
@@ -75,7 +75,7 @@ impl<W: Wide> WrenchRows<W> {
         }
     }
 
-    /// Writes the rows of a floating base: force and moment about its origin, in its frame, where the body stands at
+    /// Writes the rows of a floating base: force and moment about its origin, in its frame, for a body with the given
     /// `pose` (rows of rotation and origin).
     #[inline(always)]
     fn put_base(&self, pairs: &[Pair], pose: &[Four; 3], out: &mut [f64]) {
@@ -98,7 +98,7 @@ impl<W: Wide> WrenchRows<W> {
         }
     }
 
-    /// The moment about `axis`, plus `lever` in the first four columns.
+    /// Writes the moment about `axis`, plus `lever` in the first four columns.
     #[inline(always)]
     fn put_moment(&self, pair: &Pair, axis: &[f64], lever: W, out: &mut [f64]) {
         let (z0, z1, z2) = (W::splat(axis[0]), W::splat(axis[1]), W::splat(axis[2]));
@@ -117,7 +117,7 @@ impl<W: Wide> WrenchRows<W> {
     }
 }
 
-/// Four numbers as lanes.
+/// Packs four numbers into lanes.
 #[inline(always)]
 fn four<L: Single>(x: [L; 4]) -> L::Wide {
     let mut memory = Four::default();
@@ -128,7 +128,8 @@ fn four<L: Single>(x: [L; 4]) -> L::Wide {
     <L::Wide as Lane>::load(&memory)
 }
 
-/// A node's frame in its parent, ready to move modes: rows of `[R, r]`, and of `Rᵀ` times the levers of the axes.
+/// Frame of a node relative to its parent, prepared to transform modes: rows of `[R, r]`, and of `Rᵀ` times the levers
+/// of the axes.
 struct Frame<W> {
     rows: [W; 3],
     levers: [W; 3],
@@ -156,7 +157,7 @@ impl<W: Wide> Frame<W> {
         Self { rows, levers }
     }
 
-    /// The mode in the node's coordinates; the fourth lanes mean nothing.
+    /// Transforms a mode to the coordinates of the node; the fourth lanes are undefined.
     #[inline(always)]
     fn pull(&self, mode: &[Four; 2]) -> [W; 2] {
         let (z, l) = (&mode[0].0, &mode[1].0);
@@ -170,7 +171,7 @@ impl<W: Wide> Frame<W> {
         ]
     }
 
-    /// Pose in the floating base: rows of `[R, p]`, from those of the parent.
+    /// Computes the pose relative to the floating base, as rows of `[R, p]`, from that of the parent.
     #[inline(always)]
     fn pose(&self, above: &[Four; 3], to: &mut [Four; 3]) {
         let last = W::load(&Four([0.0, 0.0, 0.0, 1.0]));
@@ -187,7 +188,7 @@ impl<W: Wide> Frame<W> {
     }
 }
 
-/// Writes the entries of the dense matrix `out` that can be other than zero. The sines and cosines are there already.
+/// Writes the structurally nonzero entries of the dense matrix `out`. The sines and cosines must have been computed.
 #[inline(always)]
 pub(crate) fn run<L: Single>(
     tables: &Tables,
@@ -225,7 +226,7 @@ pub(crate) fn run<L: Single>(
     }
 }
 
-/// No displacement, as rows of `[R, p]`.
+/// Identity pose, as rows of `[R, p]`.
 const IDENTITY: [Four; 3] =
     [Four([1.0, 0.0, 0.0, 0.0]), Four([0.0, 1.0, 0.0, 0.0]), Four([0.0, 0.0, 1.0, 0.0])];
 

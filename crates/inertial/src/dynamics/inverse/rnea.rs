@@ -1,7 +1,7 @@
-//! Inverse dynamics: the recursive Newton–Euler algorithm in body coordinates.
+//! Inverse dynamics by the recursive Newton–Euler algorithm in body coordinates.
 //!
-//! The recursion carries the angular velocity `ω`, the angular acceleration `ω̇` and the acceleration `d` of the frame's
-//! origin less gravity (Luh, Walker and Paul 1980): the velocity of the origin is never needed.
+//! The recursion propagates the angular velocity `ω`, the angular acceleration `ω̇` and the acceleration `d` of the
+//! frame origin minus gravity (Luh, Walker and Paul 1980). The velocity of the origin is not needed.
 
 use crate::dynamics::displacement::{Angle, Kind, Turn};
 use crate::dynamics::inverse::memory::{Memory, NodeState};
@@ -19,7 +19,7 @@ pub(crate) struct Motion<L> {
     pub w: Vec3<L>,
     /// Angular acceleration.
     pub dw: Vec3<L>,
-    /// Acceleration of the origin, less gravity.
+    /// Acceleration of the origin minus gravity.
     pub d: Vec3<L>,
 }
 
@@ -37,7 +37,7 @@ impl<L: Lane> Motion<L> {
     }
 }
 
-/// Makes the ground accelerate against gravity.
+/// Sets the acceleration of the ground opposite to gravity.
 #[inline(always)]
 pub(crate) fn ground<L: Lane>(tables: &Tables, state: &mut NodeState<L::Memory>) {
     let zero = [L::splat(0.0); 3];
@@ -45,7 +45,7 @@ pub(crate) fn ground<L: Lane>(tables: &Tables, state: &mut NodeState<L::Memory>)
     Motion::<L> { w: zero, dw: zero, d: splat3(&[-x, -y, -z]) }.store(state);
 }
 
-/// Sines and cosines of all angles of one configuration, four angles at a time.
+/// Computes sines and cosines of all angles of one configuration, four angles at a time.
 #[inline(always)]
 pub(crate) fn turn_single<L: Single>(angles: &[Angle], sin: &mut [f64], cos: &mut [f64], q: &[f64]) {
     let turns = sin.chunks_exact_mut(4).zip(cos.chunks_exact_mut(4));
@@ -63,7 +63,7 @@ pub(crate) fn turn_single<L: Single>(angles: &[Angle], sin: &mut [f64], cos: &mu
     }
 }
 
-/// Sines and cosines of all angles of four samples.
+/// Computes sines and cosines of all angles of four samples.
 #[inline(always)]
 pub(crate) fn turn_wide<L: Lane<Memory = Four>>(tables: &Tables, memory: &mut Memory<Four>, q: &[Four]) {
     for k in 0..tables.angles.len() {
@@ -71,7 +71,7 @@ pub(crate) fn turn_wide<L: Lane<Memory = Four>>(tables: &Tables, memory: &mut Me
     }
 }
 
-/// Sine and cosine of angle `k` of four samples.
+/// Computes sine and cosine of angle `k` of four samples.
 #[inline(always)]
 pub(crate) fn turn<L: Lane<Memory = Four>>(tables: &Tables, memory: &mut Memory<Four>, k: usize, q: &[Four]) {
     let angle = &tables.angles[k];
@@ -81,7 +81,7 @@ pub(crate) fn turn<L: Lane<Memory = Four>>(tables: &Tables, memory: &mut Memory<
     cos.store(&mut memory.cos[k]);
 }
 
-/// The frame of a node in its parent.
+/// Computes the pose of a node relative to its parent.
 #[inline(always)]
 pub(crate) fn place<L: Lane>(
     node: &Node,
@@ -114,7 +114,7 @@ pub(crate) fn place<L: Lane>(
     (rotation, origin)
 }
 
-/// Rotation of a quaternion `x y z w` of any length.
+/// Returns the rotation of a quaternion `x y z w` of any length.
 #[inline(always)]
 pub(crate) fn quaternion<L: Lane>([x, y, z, w]: [L; 4]) -> Mat3<L> {
     let one = L::splat(1.0);
@@ -127,13 +127,13 @@ pub(crate) fn quaternion<L: Lane>([x, y, z, w]: [L; 4]) -> Mat3<L> {
     ]
 }
 
-/// The acceleration, less gravity, of a point that is fixed on what moves so.
+/// Computes the acceleration minus gravity of a point fixed to a frame with the given motion.
 #[inline(always)]
 pub(crate) fn carry<L: Lane>(motion: &Motion<L>, point: Vec3<L>) -> Vec3<L> {
     cross_add(motion.dw, point, cross_add(motion.w, cross(motion.w, point), motion.d))
 }
 
-/// One step outward: the motion of a node from its parent's.
+/// Performs one outward step: the motion of a node from that of its parent.
 #[inline(always)]
 pub(crate) fn advance<L: Lane>(
     tables: &Tables,
@@ -177,12 +177,12 @@ pub(crate) fn advance<L: Lane>(
             (turn, slide, dw, d)
         }
     };
-    // The origin slides in the parent, which turns with w, along directions that turn with the node.
+    // The origin translates in the parent, which rotates with w, along directions that rotate with the node.
     let own = add(w, turn);
     Motion { w: own, dw: cross_add(w, turn, dw), d: cross_add(add(w, own), slide, d) }
 }
 
-/// The wrench `[moment, force]` that a node's own inertia needs.
+/// Computes the inertial wrench `[moment, force]` of a single node.
 #[inline(always)]
 fn wrench<L: Lane>(node: &Node, m: &Motion<L>) -> [Vec3<L>; 2] {
     let zero = L::splat(0.0);
@@ -201,7 +201,7 @@ fn wrench<L: Lane>(node: &Node, m: &Motion<L>) -> [Vec3<L>; 2] {
     [moment, force]
 }
 
-/// The algorithm: outward for motions, inward for wrenches. The sines and cosines are there already.
+/// Runs the algorithm: outward for motions, inward for wrenches. The sines and cosines must have been computed.
 #[inline(always)]
 pub(crate) fn run<L: Lane>(
     tables: &Tables,
@@ -266,7 +266,7 @@ pub(crate) fn run<L: Lane>(
     }
 }
 
-/// Three numbers from `k`.
+/// Loads three numbers from index `k`.
 #[inline(always)]
 fn take3<L: Lane>(x: &[L::Memory], k: usize) -> Vec3<L> {
     [L::load(&x[k]), L::load(&x[k + 1]), L::load(&x[k + 2])]

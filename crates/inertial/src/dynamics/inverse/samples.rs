@@ -1,11 +1,11 @@
-//! States of a mechanism for many samples, borrowed.
+//! Borrowed states of a mechanism for many samples.
 
 use crate::Result;
 use crate::dynamics::expect_len;
 use crate::dynamics::inverse::inverse_dynamics::InverseDynamics;
 
-/// States of a mechanism, one after the other: `q` has `nq` numbers per sample, `v` and `a` have `nv`, or one for each
-/// independent coordinate where there are loops.
+/// States of a mechanism, one after the other: `q` has `nq` numbers per sample; `v` and `a` have `nv`, or one for each
+/// independent coordinate if there are loops.
 #[derive(Debug, Clone, Copy)]
 pub struct Samples<'a> {
     pub(crate) count: usize,
@@ -42,13 +42,13 @@ impl<'a> Samples<'a> {
         Ok(Self { count, nq, nv, q, v, a })
     }
 
-    /// Refuses samples of another mechanism.
+    /// Returns an error if the samples belong to another mechanism.
     pub(crate) fn fit(&self, nq: usize, nv: usize) -> Result<()> {
         expect_len("q of a sample", self.nq, nq)?;
         expect_len("v of a sample", self.nv, nv)
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -58,12 +58,12 @@ impl<'a> Samples<'a> {
         self.count == 0
     }
 
-    /// Positions of all samples.
+    /// Returns the positions of all samples.
     pub(crate) fn q(&self) -> &'a [f64] {
         self.q
     }
 
-    /// Samples `first..first + count`, both within these.
+    /// Returns the samples `first..first + count`, which must exist.
     pub(crate) fn part(&self, first: usize, count: usize) -> Self {
         let (nq, nv, end) = (self.nq, self.nv, first + count);
         Self {

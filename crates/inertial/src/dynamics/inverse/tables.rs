@@ -6,7 +6,7 @@ use crate::dynamics::displacement::{Angle, Displacement, Kind, Turn};
 use crate::dynamics::inverse::packed::PackedLayout;
 use crate::mechanism::{Body, BodyKind, Mechanism};
 
-/// The constant tables.
+/// Constant tables of a mechanism.
 #[derive(Debug, Clone)]
 pub(crate) struct Tables {
     pub nq: usize,
@@ -16,27 +16,28 @@ pub(crate) struct Tables {
     pub armature: Vec<f64>,
     /// Nodes in the order of the kernels: depth first, rotors with their carriers, small subtrees first.
     pub nodes: Vec<Node>,
-    /// The node of each body.
+    /// Node index of each body.
     pub node_of: Vec<usize>,
-    /// Free modes of the nodes, `[angular, linear]` in the child's frame, per unit of the mechanism's velocity.
+    /// Free modes of the nodes, `[angular, linear]` in the child frame, per unit of the velocity coordinates of the
+    /// mechanism.
     pub modes: Vec<[[f64; 3]; 2]>,
-    /// The angles whose sines and cosines are needed.
+    /// Angles whose sines and cosines are needed.
     pub angles: Vec<Angle>,
     /// Pairs of a node with parameters and a coordinate that moves it.
     pub pairs: Vec<Pair>,
-    /// Room for the carried modes.
+    /// Number of slots for the carried modes.
     pub carried: usize,
     /// Layout of the pairs in packed form.
     pub layout: PackedLayout,
 }
 
-/// A block of the regressor: the row of a coordinate, the columns of a body.
+/// Block of the regressor: the row of a coordinate, the columns of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair {
     pub block: Block,
-    /// Row-major index of its first entry in the dense matrix.
+    /// Row-major index of the first entry in the dense matrix.
     pub dense: usize,
-    /// Index of its first entry in packed form.
+    /// Index of the first entry in packed form.
     pub packed: usize,
 }
 
@@ -47,9 +48,9 @@ pub(crate) enum Block {
     Full,
     /// Mass and first moment: the coordinate only translates the body.
     Linear,
-    /// The one of a symmetric rotor.
+    /// Single entry of a symmetric rotor.
     Spin,
-    /// No entry: a symmetric rotor that is only translated.
+    /// Empty block of a symmetric rotor that is only translated.
     Empty,
 }
 
@@ -64,14 +65,14 @@ impl Block {
     }
 }
 
-/// Whether the six rows of a floating base are the wrench in its frame.
+/// Relation of a node to a floating base, whose six rows are the wrench in its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rooted {
     /// Tree on the ground.
     Ground,
-    /// A body that floats in the world.
+    /// Floating body in the world.
     Base,
-    /// A body carried by a floating base.
+    /// Body carried by a floating base.
     OnBase,
 }
 
@@ -79,18 +80,19 @@ pub(crate) enum Rooted {
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub kind: Kind,
-    /// The parent's number plus one; zero is the ground.
+    /// Index of the parent plus one; zero is the ground.
     pub parent: usize,
     /// First velocity coordinate.
     pub v: usize,
-    /// Modes.
+    /// Range of the modes.
     pub modes: std::ops::Range<usize>,
     pub turn: Turn,
-    /// Rotation from child to parent: `cos · [0] + sin · [1] + [2]` (`Quaternion`: `[2]` times the quaternion's).
+    /// Rotation from child to parent: `cos · [0] + sin · [1] + [2]` (`Quaternion`: `[2]` times that of the quaternion).
     pub rotations: [[[f64; 3]; 3]; 3],
-    /// Origin in the parent's frame where all displacements are zero.
+    /// Origin in the parent frame at zero displacements.
     pub origin: [f64; 3],
-    /// Displacement `ratio · q + offset` of coordinate `slide_q + k` moves the origin along `slides[k]`.
+    /// Directions `slides[k]` along which the displacement `ratio · q + offset` of coordinate `slide_q + k` moves the
+    /// origin.
     pub slides: [[f64; 3]; 3],
     pub slide_count: usize,
     pub slide_q: usize,
@@ -99,41 +101,41 @@ pub(crate) struct Node {
     pub mass: f64,
     pub first_moment: [f64; 3],
     pub rotational: [[f64; 3]; 3],
-    /// Whether its inertia is zero, or about `z` alone.
+    /// Whether the inertia is zero, or nonzero about `z` alone.
     pub massless: bool,
     pub spin: bool,
     /// Number of parameters: ten, one or none.
     pub parameters: usize,
-    /// First of its pairs: the six of its floating base, then those of the carried modes.
+    /// Index of the first pair: the six of the floating base, then those of the carried modes.
     pub pairs: usize,
     pub rooted: Rooted,
-    /// Place and number of the parent's carried modes.
+    /// Position and number of the carried modes of the parent.
     pub carried_from: usize,
     pub carried_count: usize,
-    /// Place of its own carried modes, where a child needs them.
+    /// Position of the carried modes of the node itself, if a child needs them.
     pub carried_to: usize,
     pub carries: bool,
-    /// The carried mode that moves with the same coordinate as this node.
+    /// Carried mode that moves with the same coordinate as this node.
     pub merge: Option<usize>,
 }
 
-/// A coordinate on the path from the ground to a node.
+/// Coordinate on the path from the ground to a node.
 #[derive(Debug, Clone, Copy)]
 struct Coordinate {
     v: usize,
-    /// Whether it only translates the node.
+    /// Whether the coordinate only translates the node.
     linear: bool,
 }
 
-/// The tables under construction.
+/// Tables under construction.
 struct Builder<'a> {
     mechanism: &'a Mechanism,
     /// First column of each body.
     columns: Vec<usize>,
     out: Tables,
-    /// First velocity coordinate of each node's floating base.
+    /// First velocity coordinate of the floating base of each node.
     base: Vec<usize>,
-    /// The coordinates of each node's carried modes.
+    /// Coordinates of the carried modes of each node.
     coordinates: Vec<Vec<Coordinate>>,
 }
 
@@ -163,7 +165,7 @@ impl Tables {
         builder.out
     }
 
-    /// The nodes that carry a body, from the ground to its own.
+    /// Returns the nodes that carry a body, from the ground to its own.
     pub fn path(&self, body: usize) -> Vec<usize> {
         let mut out = vec![self.node_of[body]];
         while let Some(parent) = self.nodes[out[out.len() - 1]].parent.checked_sub(1) {
@@ -175,8 +177,8 @@ impl Tables {
 }
 
 impl Builder<'_> {
-    /// Visits the bodies depth first, rotors with their carriers, small subtrees first: then few modes of bodies whose
-    /// other children still wait have to be kept.
+    /// Visits the bodies depth first, rotors with their carriers, small subtrees first. This minimises the number of
+    /// modes that are kept for bodies with unvisited children.
     fn visit(&mut self) {
         let bodies = self.mechanism.bodies();
         let mut size = vec![1usize; bodies.len()];
@@ -191,7 +193,7 @@ impl Builder<'_> {
                 None => roots.push(i),
             }
         }
-        // The stack is visited from its end: largest first here is largest last there.
+        // The stack is processed from its end: sort the largest subtrees first so that they are visited last.
         for list in children.iter_mut().chain([&mut roots]) {
             list.sort_by_key(|&i| std::cmp::Reverse(size[i]));
         }
@@ -203,7 +205,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a body below node `parent − 1`; the last child takes over its parent's room for carried modes.
+    /// Adds a body below node `parent − 1`; the last child reuses the slots of its parent for carried modes.
     fn add(&mut self, index: usize, parent: usize, last: bool, carries: bool) {
         let body = &self.mechanism.bodies()[index];
         let mut node = self.node(body, parent);
@@ -259,7 +261,7 @@ impl Builder<'_> {
         let placement = &body.placement;
         let spin = body.kind == BodyKind::SymmetricRotor;
         let mut displacement = Displacement::new(body, &mut self.out.angles);
-        // What is symmetric about the axis looks the same at every angle.
+        // Bodies that are symmetric about the axis do not depend on the angle.
         if spin && displacement.kind == Kind::Revolute {
             self.out.angles.pop();
             displacement.turn = Turn::Constant;
@@ -302,7 +304,7 @@ impl Builder<'_> {
         node
     }
 
-    /// Numbers the packed entries row by row, so that a row's entries lie together.
+    /// Numbers the packed entries row by row, so that the entries of a row are contiguous.
     fn pack(&mut self) {
         let mut order: Vec<usize> = (0..self.out.pairs.len()).collect();
         order.sort_by_key(|&k| self.out.pairs[k].dense);

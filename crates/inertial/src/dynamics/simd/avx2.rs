@@ -1,4 +1,4 @@
-//! Four `f64` in an AVX register. Only for functions that enable `avx2` and `fma`.
+//! Four `f64` in an AVX register, for functions that enable `avx2` and `fma` only.
 
 use std::arch::x86_64::{
     __m256d, _CMP_EQ_OQ, _CMP_LE_OQ, _mm_storeu_pd, _mm256_add_epi64, _mm256_add_pd, _mm256_and_pd,

@@ -1,11 +1,11 @@
 //! SIMD abstraction of the kernels: one `f64`, or four samples side by side.
 //!
-//! Own code: `wide` chooses instructions at compile time, and `pulp` needs a type for each kernel; here one generic kernel runs with
-//! rounded or fused products, chosen at run time.
+//! This module is used instead of a library because `wide` chooses instructions at compile time and `pulp` needs a type
+//! for each kernel. Here one generic kernel runs with rounded or fused products, chosen at run time.
 //!
-//! The kernels are written once, generic over [`Lane`]; which instructions they become is decided where they are
-//! instantiated. Everything here must be inlined into the function that enables the instructions, so the kernels use no
-//! closures around arithmetic (closures do not inherit `target_feature`).
+//! The kernels are written once, generic over [`Lane`]; the instructions are determined by the instantiation.
+//! Everything here must be inlined into the function that enables the instructions, so the kernels use no closures
+//! around arithmetic (closures do not inherit `target_feature`).
 
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -21,7 +21,7 @@ pub(crate) use sse2::PlainFour;
 #[repr(C, align(32))]
 pub struct Four(pub [f64; 4]);
 
-/// A number of the kernels, or several in lockstep.
+/// Number type of the kernels: one number, or several in lockstep.
 pub(crate) trait Lane:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
 {
@@ -31,25 +31,25 @@ pub(crate) trait Lane:
     /// Returns the number in every lane.
     fn splat(x: f64) -> Self;
 
-    /// From memory.
+    /// Loads the lanes from memory.
     fn load(from: &Self::Memory) -> Self;
 
-    /// Stores to memory.
+    /// Stores the lanes to memory.
     fn store(self, to: &mut Self::Memory);
 
-    /// `self · b + c`, fused where the instructions are.
+    /// Computes `self · b + c`, fused if the instructions are available.
     fn mul_add(self, b: Self, c: Self) -> Self;
 
-    /// `c − self · b`, fused where the instructions are.
+    /// Computes `c − self · b`, fused if the instructions are available.
     fn neg_mul_add(self, b: Self, c: Self) -> Self;
 
-    /// `2/self`, or 2 where it is zero: a zero quaternion counts as no rotation.
+    /// Computes `2/self`, or 2 if it is zero: a zero quaternion counts as no rotation.
     fn twice_inverse(self) -> Self;
 
-    /// Sine and cosine of `n π/2 + r` from those of `r`; `n` stands in the low bits of `t = n + MAGIC`.
+    /// Computes sine and cosine of `n π/2 + r` from those of `r`; `n` is in the low bits of `t = n + MAGIC`.
     fn quadrant(t: Self, sin: Self, cos: Self) -> (Self, Self);
 
-    /// Is every lane within `±bound` (and a number)?
+    /// Returns whether every lane is within `±bound` (and not NaN).
     fn within(self, bound: f64) -> bool;
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn has_fused() -> bool {
     }
 }
 
-/// Runs a kernel, generic over its number, with or without the fused instructions.
+/// Runs a kernel that is generic over its number type, with or without fused instructions.
 macro_rules! dispatch {
     ($use_fused:expr, $kernel:ident::<$plain:ident, $fused:ident>($($arg:ident: $type:ty),* $(,)?)) => {{
         #[cfg(target_arch = "x86_64")]
@@ -92,29 +92,29 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
-/// Four numbers that also move between lanes.
+/// Four numbers with operations across lanes.
 pub(crate) trait Wide: Lane<Memory = Four> {
-    /// Writes to the first four places of `to`.
+    /// Writes to the first four positions of `to`.
     fn write(self, to: &mut [f64]);
 
-    /// The first two lanes, to the first two places of `to`.
+    /// Writes the first two lanes to the first two positions of `to`.
     fn write_two(self, to: &mut [f64]);
 
     /// Exchanges rows and lanes.
     fn transpose(rows: [Self; 4]) -> [Self; 4];
 }
 
-/// A single number, with the four-wide arithmetic of the same rounding.
+/// Single number, with the four-lane arithmetic of the same rounding.
 pub(crate) trait Single: Lane<Memory = f64> {
-    /// Four at once.
+    /// Type with four lanes.
     type Wide: Wide;
 }
 
-/// One `f64`, every operation rounded: the same bits on every machine.
+/// One `f64` with rounding after every operation: the same bits on every machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain(f64);
 
-/// One `f64` with fused multiply-add; only for functions that enable the instruction.
+/// One `f64` with fused multiply-add, for functions that enable the instruction only.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(crate) struct Fused(f64);

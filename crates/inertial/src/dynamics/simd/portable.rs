@@ -1,10 +1,10 @@
-//! Four `f64` in plain Rust, every operation rounded: for any machine.
+//! Four `f64` in plain Rust for any machine, with rounding after every operation.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
 use super::{Four, Lane, Wide, quadrant};
 
-/// Four `f64`, every operation rounded.
+/// Four `f64` with rounding after every operation.
 #[derive(Clone, Copy)]
 pub(crate) struct PlainFour([f64; 4]);
 

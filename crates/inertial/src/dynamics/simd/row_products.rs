@@ -12,7 +12,7 @@ pub(crate) fn add_products(n: usize, rows: &[Four], sums: &mut [Four]) {
     dispatch!(has_fused(), products::<PlainFour, FusedFour>(n: usize, rows: &[Four], sums: &mut [Four]));
 }
 
-/// `out = matrix · row` for four rows at once; `matrix` is row-major, `n` × `n`.
+/// Computes `out = matrix · row` for four rows at once; `matrix` is row-major, `n` × `n`.
 pub(crate) fn multiply(n: usize, matrix: &[f64], row: &[Four], out: &mut [Four]) {
     assert!(matrix.len() == n * n && row.len() == n && out.len() == n);
     dispatch!(has_fused(), product::<PlainFour, FusedFour>(n: usize, matrix: &[f64], row: &[Four], out: &mut [Four]));
@@ -51,7 +51,7 @@ fn products<L: Lane<Memory = Four>>(n: usize, rows: &[Four], sums: &mut [Four]) 
 #[inline(always)]
 fn product<L: Lane<Memory = Four>>(n: usize, matrix: &[f64], row: &[Four], out: &mut [Four]) {
     let mut i = 0;
-    // Four rows of the matrix at a time: each number of the row is loaded once for them.
+    // Four rows of the matrix at a time: each number of the row is loaded once for all of them.
     while i + 4 <= n {
         let m = &matrix[i * n..(i + 4) * n];
         let mut sums = [L::splat(0.0); 4];

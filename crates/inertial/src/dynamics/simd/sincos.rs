@@ -5,16 +5,16 @@
 
 use crate::dynamics::simd::{Four, Lane};
 
-/// Beyond this the product of the multiple with the first piece of π/2 is no longer exact.
+/// Largest angle for which the product of the multiple with the first piece of π/2 is exact.
 const REACH: f64 = 1e5;
 
-/// Adding it rounds to an integer that stands in the low bits: 1.5 · 2⁵².
+/// Constant whose addition rounds to an integer in the low bits: 1.5 · 2⁵².
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 
-/// π/2 to 33 bits, so that its product with the multiple (17 bits) is exact, and the rest.
+/// Two pieces of π/2: 33 bits, so that the product with the multiple (17 bits) is exact, and the remainder.
 const HALF_PI: [f64; 2] = [f64::from_bits(0x3ff9_21fb_5440_0000), 6.077_100_506_506_192e-11];
 
-/// `sin r = r + r³ S(r²)`.
+/// Coefficients of `S` in `sin r = r + r³ S(r²)`.
 const SIN: [f64; 6] = [
     -0.166_666_666_666_666_66,
     0.008_333_333_333_330_948,
@@ -24,7 +24,7 @@ const SIN: [f64; 6] = [
     1.591_811_526_326_597_4e-10,
 ];
 
-/// `cos r = 1 − r²/2 + r⁴ C(r²)`.
+/// Coefficients of `C` in `cos r = 1 − r²/2 + r⁴ C(r²)`.
 const COS: [f64; 6] = [
     0.041_666_666_666_666_664,
     -0.001_388_888_888_888_739_8,
@@ -36,14 +36,14 @@ const COS: [f64; 6] = [
 
 #[inline(always)]
 fn polynomial<L: Lane>(c: &[f64; 6], z: L) -> L {
-    // Two half-length chains: the processor runs them side by side.
+    // Two chains of half the length, which the processor executes in parallel.
     let zz = z * z;
     let even = zz.mul_add(zz.mul_add(L::splat(c[4]), L::splat(c[2])), L::splat(c[0]));
     let odd = zz.mul_add(zz.mul_add(L::splat(c[5]), L::splat(c[3])), L::splat(c[1]));
     z.mul_add(odd, even)
 }
 
-/// Sines and cosines of `x`.
+/// Computes sines and cosines of `x`.
 #[inline(always)]
 pub(crate) fn sin_cos<L: Lane<Memory = Four>>(x: L) -> (L, L) {
     if !x.within(REACH) {
@@ -58,14 +58,15 @@ pub(crate) fn sin_cos<L: Lane<Memory = Four>>(x: L) -> (L, L) {
     let r = n.neg_mul_add(L::splat(HALF_PI[1]), near);
     let z = r * r;
     let sin = (r * z).mul_add(polynomial(&SIN, z), r);
-    // 1 − z/2 rounds: give its error back.
+    // 1 − z/2 is rounded: add its rounding error.
     let (half, one) = (z * L::splat(0.5), L::splat(1.0));
     let w = one - half;
     let cos = w + (z * z).mul_add(polynomial(&COS, z), (one - w) - half);
     L::quadrant(t, sin, cos)
 }
 
-/// Large angles, infinities and NaN, one by one: rare, and the same on every machine.
+/// Computes large angles, infinities and NaN one by one; these cases are rare, and the result is the same on every
+/// machine.
 #[cold]
 fn far(x: Four) -> (Four, Four) {
     let (mut sin, mut cos) = (Four::default(), Four::default());
@@ -96,7 +97,8 @@ mod tests {
         run::<FusedFour>(x, out);
     }
 
-    /// Angles of every size: uniform up to the reach and beyond it, and near multiples of π/4 where reduction is hardest.
+    /// Returns angles of every size: uniform up to the limit and beyond it, and near multiples of π/4, where the
+    /// reduction is most difficult.
     fn angles() -> Vec<Four> {
         let mut state = 1u64;
         let mut uniform = || {
@@ -123,7 +125,7 @@ mod tests {
                     assert!(sin.0[k].is_nan() && cos.0[k].is_nan(), "at {}", x.0[k]);
                     continue;
                 }
-                // The bound, plus half a unit in the last place of the reference itself.
+                // The bound plus half a unit in the last place of the reference.
                 let error = (sin.0[k] - s).abs().max((cos.0[k] - c).abs());
                 assert!(error <= 2.2e-16 + 5.6e-17, "{error:e} at {}", x.0[k]);
             }

@@ -1,4 +1,4 @@
-//! Four `f64` in two SSE2 registers, every operation rounded. Every x86-64 processor has SSE2.
+//! Four `f64` in two SSE2 registers, with rounding after every operation. Every x86-64 processor has SSE2.
 
 use std::arch::x86_64::{
     __m128d, _mm_add_epi64, _mm_add_pd, _mm_and_pd, _mm_and_si128, _mm_andnot_pd, _mm_castpd_si128,
@@ -10,7 +10,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use super::{Four, Lane, Wide};
 
-/// Four `f64`, every operation rounded.
+/// Four `f64` with rounding after every operation.
 #[derive(Clone, Copy)]
 pub(crate) struct PlainFour([__m128d; 2]);
 

@@ -2,37 +2,37 @@
 
 use crate::dynamics::simd::Lane;
 
-/// A vector of three lanes.
+/// Vector of three lanes.
 pub(crate) type Vec3<L> = [L; 3];
 
-/// A 3×3 matrix by rows.
+/// Matrix of size 3×3, by rows.
 pub(crate) type Mat3<L> = [Vec3<L>; 3];
 
-/// `a + b`.
+/// Computes `a + b`.
 #[inline(always)]
 pub(crate) fn add<L: Lane>(a: Vec3<L>, b: Vec3<L>) -> Vec3<L> {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
-/// `s · a`.
+/// Computes `s · a`.
 #[inline(always)]
 pub(crate) fn scale<L: Lane>(s: L, a: Vec3<L>) -> Vec3<L> {
     [s * a[0], s * a[1], s * a[2]]
 }
 
-/// `s · a + b`.
+/// Computes `s · a + b`.
 #[inline(always)]
 pub(crate) fn scale_add<L: Lane>(s: L, a: Vec3<L>, b: Vec3<L>) -> Vec3<L> {
     [s.mul_add(a[0], b[0]), s.mul_add(a[1], b[1]), s.mul_add(a[2], b[2])]
 }
 
-/// `a · b`.
+/// Computes `a · b`.
 #[inline(always)]
 pub(crate) fn dot<L: Lane>(a: Vec3<L>, b: Vec3<L>) -> L {
     a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
 }
 
-/// `a × b`.
+/// Computes `a × b`.
 #[inline(always)]
 pub(crate) fn cross<L: Lane>(a: Vec3<L>, b: Vec3<L>) -> Vec3<L> {
     [
@@ -42,7 +42,7 @@ pub(crate) fn cross<L: Lane>(a: Vec3<L>, b: Vec3<L>) -> Vec3<L> {
     ]
 }
 
-/// `a × b + c`.
+/// Computes `a × b + c`.
 #[inline(always)]
 pub(crate) fn cross_add<L: Lane>(a: Vec3<L>, b: Vec3<L>, c: Vec3<L>) -> Vec3<L> {
     [
@@ -52,31 +52,31 @@ pub(crate) fn cross_add<L: Lane>(a: Vec3<L>, b: Vec3<L>, c: Vec3<L>) -> Vec3<L> 
     ]
 }
 
-/// `m · a`.
+/// Computes `m · a`.
 #[inline(always)]
 pub(crate) fn mul<L: Lane>(m: &Mat3<L>, a: Vec3<L>) -> Vec3<L> {
     [dot(m[0], a), dot(m[1], a), dot(m[2], a)]
 }
 
-/// `mᵀ · a`.
+/// Computes `mᵀ · a`.
 #[inline(always)]
 pub(crate) fn tr_mul<L: Lane>(m: &Mat3<L>, a: Vec3<L>) -> Vec3<L> {
     scale_add(a[2], m[2], scale_add(a[1], m[1], scale(a[0], m[0])))
 }
 
-/// A constant vector.
+/// Returns a constant vector in all lanes.
 #[inline(always)]
 pub(crate) fn splat3<L: Lane>(a: &[f64; 3]) -> Vec3<L> {
     [L::splat(a[0]), L::splat(a[1]), L::splat(a[2])]
 }
 
-/// From memory.
+/// Loads a vector from memory.
 #[inline(always)]
 pub(crate) fn load3<L: Lane>(a: &[L::Memory; 3]) -> Vec3<L> {
     [L::load(&a[0]), L::load(&a[1]), L::load(&a[2])]
 }
 
-/// Stores to memory.
+/// Stores a vector to memory.
 #[inline(always)]
 pub(crate) fn store3<L: Lane>(a: Vec3<L>, to: &mut [L::Memory; 3]) {
     a[0].store(&mut to[0]);

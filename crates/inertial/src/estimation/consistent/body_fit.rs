@@ -12,25 +12,25 @@ use crate::optimize::{Cone, ConicLeastSquares, Options, chart};
 use crate::spatial::{Inertia, Parameters, PseudoInertia};
 use crate::{Error, Result};
 
-/// Rounding of the squared factors may reach this part of the prior's own curvature: then the prior alone decides what the
-/// data do not show.
+/// Largest rounding error of the squared factors, relative to the curvature of the prior. The prior then determines the parameters
+/// that are not excited.
 const ROUNDING: f64 = 1e-3;
 
-/// Largest curvature of the data in units of the prior's where not all parameters are excited: the solver's path runs far
-/// along what is not shown, where squares of larger numbers would drown it.
+/// Largest curvature of the data, relative to that of the prior, when some parameters are not excited. The iterates move far along
+/// the unexcited directions, where larger values would be lost to rounding.
 const MOST_WITH_UNSEEN: f64 = 1e7;
 
-/// A body that can exist.
+/// Physically consistent body.
 pub(crate) struct PossibleBody {
     pub parameters: Parameters<f64>,
-    /// Covariance by data and prior.
+    /// Posterior covariance, from data and prior.
     pub covariance: DMatrix<f64>,
     pub gap: f64,
     /// Warning about the solve.
     pub note: Option<String>,
 }
 
-/// The best body that can exist for `a π ≈ b` of unit noise.
+/// Computes the physically consistent body that fits `a π ≈ b` best, for noise of unit variance.
 pub(crate) fn possible_body(
     mut a: DMatrix<f64>,
     mut b: DVector<f64>,
@@ -54,18 +54,18 @@ pub(crate) fn possible_body(
     let p: Matrix4<f64> = PseudoInertia::from(prior).0;
     let inverse =
         p.cholesky().ok_or_else(|| Error::Infeasible("the prior body is not strictly possible".into()))?;
-    // The data's curvature in units of the prior body, where the prior's is its weight.
+    // Curvature of the data in units of the prior body. The curvature of the prior is its weight in these units.
     let (m, t) = (p[(3, 3)], p[(0, 0)] + p[(1, 1)] + p[(2, 2)]);
     let unit = |j: usize| [m, (m * t).sqrt(), t][usize::from(j > 0) + usize::from(j > 3)];
     let most = (0..10).map(|j| a.column(j).norm_squared() * unit(j).powi(2)).fold(0.0, f64::max);
     let allowed = weight * if all_seen { ROUNDING / f64::EPSILON } else { MOST_WITH_UNSEEN };
     if most > allowed {
-        // Data without noise: as if they had a little. The prior moves what they show by `weight/allowed` of itself.
+        // Nearly noise-free data: assume a small noise. The prior changes excited parameters by a relative `weight/allowed`.
         let scale = (allowed / most).sqrt();
         a *= scale;
         b *= scale;
     }
-    // Eleven rows are left; what no payload explains is all in the last and rounds no gradient.
+    // Reduce to eleven rows. The residual is in the last row only and does not affect the rounding of the gradient.
     let (mut rows, count) = (Triangle::new(11), a.nrows());
     let mut all = a.insert_column(10, 0.0);
     all.set_column(10, &b);

@@ -1,8 +1,8 @@
-//! Bounds on bodies: ellipsoids and boxes around them, ranges of mass and centre of mass.
+//! Bounds on bodies: enclosing ellipsoids and boxes, and ranges of mass and centre of mass.
 //!
-//! A body within the ellipsoid `(x − c)ᵀ A (x − c) ≤ 1` has `∫ (1 − (x − c)ᵀ A (x − c)) dm ≥ 0`, which is `tr(P Q) ≥ 0` with
-//! `Q = [[−A, A c], [cᵀA, 1 − cᵀA c]]`: linear in the parameters. A box is one slab per axis. Masses and centres of mass
-//! (`least · m ≤ h ≤ most · m`) are linear as they stand.
+//! A body inside the ellipsoid `(x − c)ᵀ A (x − c) ≤ 1` satisfies `∫ (1 − (x − c)ᵀ A (x − c)) dm ≥ 0`. This is `tr(P Q) ≥ 0` with
+//! `Q = [[−A, A c], [cᵀA, 1 − cᵀA c]]`, which is linear in the parameters. A box is the intersection of one slab per axis. Bounds
+//! on the mass and on the centre of mass (`least · m ≤ h ≤ most · m`) are linear too.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +16,21 @@ use crate::optimize::{Inequality, pseudo};
 use crate::spatial::{Inertia, PseudoInertia};
 use crate::{Error, Place, Result};
 
-/// Radius of the ball that [`Bounds::of_links`] puts around a link, relative to the distance between its joints: housings
-/// reach beyond the joints they carry.
+/// Radius of the ball that [`Bounds::of_links`] puts around a link, relative to the distance between its joints. Housings extend
+/// beyond the joints.
 const REACH: f64 = 1.0;
 
-/// A range per axis.
+/// Range of values per axis.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
-    /// Least values.
+    /// Lower limits.
     pub min: [f64; 3],
-    /// Most.
+    /// Upper limits.
     pub max: [f64; 3],
 }
 
-/// An ellipsoid in the body's frame.
+/// Ellipsoid in the frame of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ellipsoid {
@@ -38,37 +38,37 @@ pub struct Ellipsoid {
     pub centre: [f64; 3],
     /// Semi-axes (m).
     pub semi_axes: [f64; 3],
-    /// Roll, pitch and yaw of its axes.
+    /// Roll, pitch and yaw of the principal axes (rad).
     #[serde(default)]
     pub rpy: [f64; 3],
 }
 
-/// Bounds of one body.
+/// Bounds on one body.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BodyBounds {
-    /// Least and most mass (kg).
+    /// Minimum and maximum mass (kg).
     pub mass: Option<[f64; 2]>,
     /// Range of the centre of mass (m).
     pub com: Option<Span>,
-    /// A box that holds the body (m), along the axes of its frame.
+    /// Box that contains the body (m), aligned with the axes of the body frame.
     #[serde(rename = "box")]
     pub cuboid: Option<Span>,
-    /// An ellipsoid that holds the body.
+    /// Ellipsoid that contains the body.
     pub ellipsoid: Option<Ellipsoid>,
 }
 
-/// Bounds of bodies, by name.
+/// Bounds on bodies, by name.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
-    /// Bounds by the name of the body.
+    /// Bounds, by the name of the body.
     #[serde(default)]
     pub bodies: BTreeMap<String, BodyBounds>,
 }
 
 impl Bounds {
-    /// From TOML, a table `[bodies.NAME]` per body.
+    /// Parses bounds from TOML, with one table `[bodies.NAME]` per body.
     ///
     /// ```
     /// use inertial::estimation::Bounds;
@@ -97,8 +97,8 @@ impl Bounds {
         Ok(out)
     }
 
-    /// The box around a link's collision shapes where the description has simple ones; else a ball about the middle between
-    /// its joints, as wide as these are apart on either side.
+    /// Creates bounds from the geometry of the links: the box around the collision shapes if the description has simple shapes,
+    /// else a ball around the midpoint between the joints of the link. The radius of the ball is the distance between the joints.
     pub fn of_links(mechanism: &Mechanism) -> Self {
         let bound = |(i, (size, centre)): (usize, (f64, Vector3<f64>))| {
             let body = &mechanism.bodies()[i];
@@ -112,12 +112,12 @@ impl Bounds {
         Self { bodies: sizes(mechanism).into_iter().enumerate().filter_map(bound).collect() }
     }
 
-    /// Returns whether nothing is bounded.
+    /// Returns whether there are no bounds.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
     }
 
-    /// Refuses names that the mechanism does not have.
+    /// Checks that the mechanism has all named bodies.
     pub(crate) fn check(&self, mechanism: &Mechanism) -> Result<()> {
         let links: Vec<&str> = mechanism
             .bodies()
@@ -135,7 +135,7 @@ impl Bounds {
     }
 }
 
-/// The box along a body's axes that holds its collision shapes.
+/// Returns the box along the axes of the body that contains its collision shapes.
 fn around_shapes(mechanism: &Mechanism, body: usize) -> Option<Span> {
     let mut out: Option<Span> = None;
     for shape in mechanism.shapes().iter().filter(|s| s.body == Some(body)) {
@@ -144,7 +144,8 @@ fn around_shapes(mechanism: &Mechanism, body: usize) -> Option<Span> {
             let row = rotation.row(axis);
             match shape.shape {
                 Shape::Sphere { radius } => radius,
-                // A disc about z reaches by the sine of its axis' angle.
+                // The extent of a disc normal to z along an axis is its radius times the sine of the angle between z and that
+                // axis.
                 Shape::Cylinder { radius, length } => {
                     radius * row[0].hypot(row[1]) + 0.5 * length * row[2].abs()
                 }
@@ -158,7 +159,7 @@ fn around_shapes(mechanism: &Mechanism, body: usize) -> Option<Span> {
             span.max[axis] = span.max[axis].max(centre + reach[axis]);
         }
     }
-    // A shape without any size holds no body.
+    // A shape of zero size cannot contain a body.
     out.filter(|span| (0..3).all(|k| span.min[k] < span.max[k]))
 }
 
@@ -191,7 +192,7 @@ impl BodyBounds {
         Ok(())
     }
 
-    /// Centre and matrix `A` of the ellipsoid, and of the slabs of the box.
+    /// Returns the centre and the matrix `A` of the ellipsoid and of each slab of the box.
     fn shapes(&self) -> Vec<(Vector3<f64>, Matrix3<f64>)> {
         let mut out = Vec::new();
         if let Some(e) = &self.ellipsoid {
@@ -210,7 +211,7 @@ impl BodyBounds {
         out
     }
 
-    /// The inequalities of a body whose ten variables begin at `offset`.
+    /// Returns the inequalities of a body whose ten variables start at `offset`.
     pub(crate) fn inequalities(&self, offset: usize) -> Vec<Inequality> {
         let mut out = Vec::new();
         for (centre, form) in self.shapes() {
@@ -244,8 +245,8 @@ impl BodyBounds {
         out
     }
 
-    /// A body strictly within the bounds, as near to `body` as is simple: its mass and centre of mass brought inside, and
-    /// its spread made small enough.
+    /// Returns a body strictly inside the bounds and close to `body`: moves mass and centre of mass inside and reduces the second
+    /// moments until they fit.
     pub(crate) fn inside(&self, name: &str, body: &Inertia<f64>) -> Result<Inertia<f64>> {
         let inequalities = self.inequalities(0);
         let fits = |b: &Inertia<f64>| {
@@ -260,7 +261,7 @@ impl BodyBounds {
             body.mass.clamp(least + margin, most - margin)
         });
         let com = self.com_inside(body.com().unwrap_or_default());
-        // The body's own form about its centre of mass, and ever smaller.
+        // Central second moments of the body, scaled down step by step.
         let central = Inertia { first_moment: Vector3::zeros(), rotational: body.about_com(), ..*body };
         let moments = PseudoInertia::from(&central).0.fixed_view::<3, 3>(0, 0).into_owned();
         let per_mass = moments / body.mass;
@@ -278,7 +279,7 @@ impl BodyBounds {
         )))
     }
 
-    /// A point inside all shapes and the range of centres of mass: the least of the largest form, by coordinates.
+    /// Returns a point inside all shapes and inside the range of centres of mass, found by coordinate descent.
     fn com_inside(&self, start: Vector3<f64>) -> Vector3<f64> {
         let limit = |i: usize, x: f64| {
             self.com.map_or(x, |span| {
@@ -288,7 +289,7 @@ impl BodyBounds {
         };
         let shapes = self.shapes();
         let mut com = Vector3::from_fn(|i, _| limit(i, start[i]));
-        // The sum of the forms is convex and separable enough: minimize along one axis after the other.
+        // The sum of the quadratic forms is convex: minimize it along one axis after the other.
         let total: Matrix3<f64> = shapes.iter().map(|(_, a)| a).sum();
         let pull: Vector3<f64> = shapes.iter().map(|(c, a)| a * c).sum();
         let strictly =

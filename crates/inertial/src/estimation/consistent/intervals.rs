@@ -1,10 +1,11 @@
-//! Guaranteed intervals: the values of all consistent bodies that explain the data within a bound of the noise.
+//! Guaranteed intervals: ranges of all consistent bodies that fit the data within a bound on the noise.
 //!
-//! Where every sample of a force differs from the model by at most `b`, the squares of `n` samples sum to at most `n b²`. With the
-//! factor of a channel in the summary this is `‖R u − r‖ ≤ b √n` in the unknowns `u`, one norm for each channel. Together with
-//! `P ⪰ 0` of every body and friction that is not negative, these are the constraints of a convex set that contains the true
-//! parameters. Each end of an interval is a linear cost over this set ([`crate::optimize::linear`]), with a proven bound: the intervals
-//! are outer bounds. A centre of mass is a quotient; with `y = x/m` and `s = 1/m` it is linear over a cone (Charnes and Cooper).
+//! If every sample of a force differs from the model by at most `b`, the squared residuals of `n` samples sum to at most `n b²`.
+//! With the triangular factor of a channel this is `‖R u − r‖ ≤ b √n` in the unknowns `u`, one norm constraint per channel.
+//! Together with `P ⪰ 0` for every body and nonnegative friction, these constraints define a convex set that contains the true
+//! parameters. Each end of an interval minimizes a linear cost over this set ([`crate::optimize::linear`]) and has a proven bound:
+//! the intervals are outer bounds. A centre of mass is a quotient. It is linear over a cone with `y = x/m` and `s = 1/m` (Charnes
+//! and Cooper).
 
 use nalgebra::{DMatrix, DVector, Matrix4};
 use schemars::JsonSchema;
@@ -20,16 +21,16 @@ use crate::optimize::linear::{LinearConic, NormBound, Semidefinite};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Result};
 
-/// Bodies so many times as large as the estimate, and terms so many times as large, count as unbounded.
+/// Size of bodies and terms, relative to the estimate, from which they count as unbounded.
 const UNBOUNDED: f64 = 1e4;
 
-/// Where an end depends on that limit, it moves with it: so many times the limit decides.
+/// Factor by which this limit is increased to test whether an end of an interval depends on it.
 const WIDER: f64 = 100.0;
 
-/// Share of an end that it may move without counting as unbounded.
+/// Largest relative change of an end that does not count as unbounded.
 const SETTLED: f64 = 1e-3;
 
-/// Quantities that intervals are asked for.
+/// Quantities for which intervals are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// Masses of the bodies.
@@ -44,12 +45,13 @@ pub enum Quantity {
     Base,
 }
 
-/// Bounds of the noise of forces: a force whose name is one of these, or begins with it, has the bound; an empty name stands for all.
+/// Bounds on the noise of forces. A bound applies to the forces whose name equals or begins with the given name. An empty name
+/// applies to all forces.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NoiseBounds(pub Vec<(String, f64)>);
 
 impl NoiseBounds {
-    /// The bound of each of some forces; the longest name that fits counts.
+    /// Returns the bound of each of the given forces. The longest matching name has priority.
     pub fn of(&self, forces: &[impl AsRef<str>]) -> Result<Vec<f64>> {
         for (name, bound) in &self.0 {
             if !(*bound > 0.0 && bound.is_finite()) {
@@ -74,28 +76,28 @@ impl NoiseBounds {
     }
 }
 
-/// Intervals that are asked for.
+/// Options of the intervals.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IntervalOptions {
-    /// Quantities.
+    /// Quantities to compute intervals for.
     pub quantities: Vec<Quantity>,
-    /// Bounds of the noise, after the filter of the log's preparation.
+    /// Bounds on the noise, after the filter of the log preparation.
     pub noise: NoiseBounds,
 }
 
-/// An interval that contains a value for every consistent robot that explains the data within the noise.
+/// Interval that contains a value for every consistent robot that fits the data within the noise bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Interval {
-    /// `BODY.NAME` of the value; `cx`, `cy`, `cz` are the centre of mass.
+    /// Name of the value as `BODY.NAME`; `cx`, `cy` and `cz` are the centre of mass.
     pub name: String,
-    /// Proven lower end; absent where the data do not bound it.
+    /// Proven lower end; absent if the data do not bound it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower: Option<f64>,
-    /// Proven upper end; absent where the data do not bound it.
+    /// Proven upper end; absent if the data do not bound it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
-    /// How much wider the interval is than values that are attained prove it to be, at most.
+    /// Upper bound on the excess width of the interval, relative to values that are attained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<f64>,
 }
@@ -142,20 +144,20 @@ pub fn intervals(
     Ok(out)
 }
 
-/// Bodies with ten parameters, and where these stand.
+/// Returns the bodies with ten parameters and the offsets of their parameters.
 pub(crate) fn bodies(mechanism: &Mechanism) -> impl Iterator<Item = (&str, usize)> {
     let blocks = mechanism.parameter_blocks().iter().filter(|b| b.len == 10);
     let with_mass = |body: usize| mechanism.bodies()[body].kind != BodyKind::Massless;
     blocks.filter(move |b| with_mass(b.body)).map(|b| (mechanism.bodies()[b.body].name.as_str(), b.offset))
 }
 
-/// All parameters and terms that explain the data within the noise.
+/// Set of all parameters and terms that fit the data within the noise bounds.
 struct FeasibleSet {
-    /// The set, without cost.
+    /// Constraints of the set, without a cost.
     conic: LinearConic,
-    /// Of the inequalities, those from here on only keep the set bounded.
+    /// Index of the first inequality that only keeps the set bounded.
     guards: usize,
-    /// A point strictly inside.
+    /// Strictly feasible point.
     inside: DVector<f64>,
 }
 
@@ -196,7 +198,7 @@ impl FeasibleSet {
         let mut in_body = vec![false; width];
         for cone in &conic.cones {
             in_body[cone.offset..cone.offset + 10].fill(true);
-            // The trace of the pseudo-inertia is the mass and half the trace of the inertia.
+            // The trace of the pseudo-inertia is the mass plus half of the trace of the inertia.
             let form = [(0, 1.0), (4, 0.5), (7, 0.5), (9, 0.5)].map(|(k, x)| (cone.offset + k, -x));
             let size: f64 = form.iter().map(|&(k, x)| -x * start[k]).sum();
             inequalities.push(Inequality { coefficients: form.to_vec(), least: -reach * size });
@@ -218,14 +220,14 @@ impl FeasibleSet {
         Ok(Self { conic, guards, inside })
     }
 
-    /// The least value of a linear form times `sign`.
+    /// Minimizes a linear form times `sign`.
     fn least(&self, form: &[(usize, f64)], sign: f64) -> Result<End> {
         let mut cost = DVector::zeros(self.inside.len());
         form.iter().for_each(|&(k, x)| cost[k] += sign * x);
         self.end(&self.conic, &self.inside, cost, Clone::clone)
     }
 
-    /// The least value of `sign x[above]/x[below]`.
+    /// Minimizes `sign x[above]/x[below]`.
     fn least_quotient(&self, above: usize, below: usize, sign: f64) -> Result<End> {
         let fixed = fix_one(homogeneous(&self.conic), below);
         let mass = self.inside[below];
@@ -239,7 +241,7 @@ impl FeasibleSet {
         self.end(&fixed, &inside, cost, original)
     }
 
-    /// The least value of a linear cost over a set whose points `original` takes to points of this one.
+    /// Minimizes a linear cost over a set. `original` maps its points to points of this set.
     fn end(
         &self,
         set: &LinearConic,
@@ -264,13 +266,13 @@ impl FeasibleSet {
 struct End {
     /// Proven bound.
     bound: f64,
-    /// Distance to a value that is attained.
+    /// Distance between the bound and a value that is attained.
     gap: f64,
-    /// Whether the optimum lies near a limit that only keeps the set bounded.
+    /// Whether the optimum is close to a limit that only keeps the set bounded.
     at_guard: bool,
 }
 
-/// The same set with two limits that keep it bounded.
+/// Feasible set with two different limits that keep it bounded.
 struct FeasibleSets {
     usual: FeasibleSet,
     wide: FeasibleSet,
@@ -281,7 +283,7 @@ impl FeasibleSets {
         Self::ends(name, |sign| self.usual.least(form, sign), |sign| self.wide.least(form, sign))
     }
 
-    /// The interval of `x[above]/x[below]`.
+    /// Returns the interval of `x[above]/x[below]`.
     fn quotient(&self, name: String, above: usize, below: usize) -> Result<Interval> {
         Self::ends(
             name,
@@ -290,7 +292,7 @@ impl FeasibleSets {
         )
     }
 
-    /// Both ends of an interval.
+    /// Computes both ends of an interval.
     fn ends(
         name: String,
         usual: impl Fn(f64) -> Result<End>,
@@ -299,7 +301,7 @@ impl FeasibleSets {
         let settled = |sign: f64| -> Result<Option<End>> {
             let mut end = usual(sign)?;
             if end.at_guard {
-                // What the cost does not depend on may lie anywhere; where the cost does, its end moves with the limit.
+                // Variables that the cost does not depend on may be anywhere. An unbounded cost moves with the limit.
                 let other = wide(sign)?;
                 let allowed = SETTLED * end.bound.abs().max(1.0) + end.gap + other.gap;
                 if (other.bound - end.bound).abs() > allowed {
@@ -315,7 +317,7 @@ impl FeasibleSets {
     }
 }
 
-/// The cone over a set: constants multiply one more variable, the last.
+/// Returns the cone over a set: the constants multiply an additional, last variable.
 fn homogeneous(set: &LinearConic) -> LinearConic {
     let last = set.cost.len();
     let mut out = set.clone();
@@ -343,7 +345,7 @@ fn homogeneous(set: &LinearConic) -> LinearConic {
     out
 }
 
-/// The set with one variable fixed at one and left out.
+/// Returns the set with one variable fixed at one and removed.
 fn fix_one(mut set: LinearConic, variable: usize) -> LinearConic {
     let shifted = |k: usize| if k > variable { k - 1 } else { k };
     set.cost = set.cost.remove_row(variable);

@@ -1,18 +1,19 @@
-//! Prior of joint terms: their likely size, for terms that the motion does not excite.
+//! Prior of joint terms: expected magnitudes of terms that the motion does not excite.
 //!
-//! Bodies have a prior, of the model or guessed from its size. Friction, offsets and rotors have one too, wide enough that it matters
-//! only where the data are almost silent: a joint that is held still, or a motion so slow that inertia drowns in friction.
-//! Without it such a term would be whatever rounding or noise makes of it, and `--out` would write that. The prior is normal, about
-//! the model's own value (zero where it gives none), and as wide as
-//! - the root mean square force `τ` of the joint, at least a tenth of the largest one, for what acts as a force: Coulomb friction, its
-//!   parts, and offsets;
-//! - `τ` over the fastest mean speed of the robot's joints (of hinges or of slides) for viscous friction: at that speed it could
-//!   explain all of the force;
-//! - the inertia that the joint moves, according to the bodies' prior, for rotors; at least a tenth of the largest such inertia of the
-//!   robot, because geared wrists turn more rotor than link;
-//! - `τ` over the root mean square of what it multiplies, for terms of the user's own;
+//! Bodies have a prior from the model or from their size. Friction, offsets and rotors have a prior too. It is wide enough to
+//! matter only for weak data: a joint at rest, or a motion so slow that friction dominates inertia. Without a prior, such a term
+//! would be determined by rounding or noise, and `--out` would write it. The prior is normal with the value of the model as mean
+//! (zero if the model has none). Its width is
+//! - the root mean square force `τ` of the joint, at least a tenth of the largest one, for terms that act as a force: Coulomb
+//!   friction (symmetric or per direction) and offsets;
+//! - `τ` divided by the largest root mean square speed of the joints of the robot (hinges and slides separately) for viscous
+//!   friction, which could explain the whole force at that speed;
+//! - the inertia that the joint moves, according to the prior of the bodies, for rotors; at least a tenth of the largest such
+//!   inertia of the robot, because rotors of geared wrists have more reflected inertia than the links;
+//! - `τ` divided by the root mean square of the regressor column, for user-defined terms.
 //!
-//! and at least as wide as the model's value, and as what least squares finds where that is clear: it never pulls on what the data determine.
+//! The width is at least the magnitude of the model value, and at least the least-squares estimate if that is significant: the
+//! prior does not bias terms that the data determine.
 
 use crate::Result;
 use crate::dynamics::{Workspace, mass_matrix};
@@ -23,13 +24,13 @@ use crate::estimation::least_squares::fit::LeastSquares;
 use crate::estimation::reduction::summary::Summary;
 use crate::mechanism::{Body, BodyKind, Mechanism};
 
-/// Forces and rotors of a joint may be this part of the robot's largest, however little its own joint needs or moves.
+/// Lower limit of the forces and rotor inertias of a joint, relative to the largest of the robot.
 const LEAST: f64 = 0.1;
 
-/// Standard errors from which on a term counts as determined by least squares.
+/// Number of standard errors from which a term counts as determined by least squares.
 const CLEAR: f64 = 3.0;
 
-/// Widths of the terms' priors, one for each term of the equations.
+/// Computes the widths of the priors, one for each term of the equations.
 pub(crate) fn widths(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -39,11 +40,11 @@ pub(crate) fn widths(
     let mean = |square: f64, count: usize| (square / count.max(1) as f64).sqrt();
     let mut forces: Vec<f64> = summary.factors.iter().map(|f| mean(f.sums(|_| 0.0).tau, f.count)).collect();
     let largest = forces.iter().copied().fold(0.0, f64::max);
-    // A joint that is held, or was not measured, has friction all the same; a robot without any force: some.
+    // A joint that is held or was not measured has friction too. A robot without any force gets unit width.
     let least = if largest > 0.0 { LEAST * largest } else { 1.0 };
     forces.iter_mut().for_each(|force| *force = force.max(least));
     let rank = equations.rank();
-    // Root mean square of what the k-th term multiplies in the force of its own coordinate.
+    // Root mean square of the column of the k-th term in the force of its own coordinate.
     let size = |k: usize| {
         let row = equations.terms[k].0;
         let (channel, factor) = (&equations.channels[row], &summary.factors[row]);
@@ -82,9 +83,9 @@ pub(crate) fn widths(
     Ok(equations.terms.iter().enumerate().map(width).collect())
 }
 
-/// Widths of the priors of rotors that are bodies of the model (zero for other bodies): the model's value, as bodies are known to
-/// about themselves. Where it gives none, they may weigh as much as all that the robot moves, because what least squares finds of
-/// them is part of combinations.
+/// Computes the widths of the priors of rotors that are bodies of the model (zero for other bodies). The width is the value of the
+/// model, that is a relative uncertainty of about one. If the model has no value, it is the largest inertia that the robot moves,
+/// because least squares determines these rotors only in combination with other parameters.
 pub(crate) fn rotor_body_widths(mechanism: &Mechanism, prior: &Prior) -> Result<Vec<f64>> {
     let reflected = rotor_widths(mechanism, prior, 1.0)?;
     let width = |body: &Body| match body.kind {
@@ -95,8 +96,8 @@ pub(crate) fn rotor_body_widths(mechanism: &Mechanism, prior: &Prior) -> Result<
     Ok(mechanism.bodies().iter().map(width).collect())
 }
 
-/// Widths of the priors of rotors that act like base parameters, in the order of [`Equations::grounded_rotors`]: the model's value,
-/// or where it gives none what other rotors have.
+/// Computes the widths of the priors of rotors that act like base parameters, in the order of [`Equations::grounded_rotors`]: the
+/// value of the model, or the width of other rotors if the model has no value.
 pub(crate) fn grounded_rotor_widths(equations: &Equations<'_>, prior: &Prior) -> Result<Vec<f64>> {
     let reflected = rotor_widths(equations.mechanism(), prior, LEAST)?;
     let width = |(row, _, given): (usize, _, f64)| {
@@ -105,7 +106,8 @@ pub(crate) fn grounded_rotor_widths(equations: &Equations<'_>, prior: &Prior) ->
     Ok(equations.grounded_rotors().map(width).collect())
 }
 
-/// Widths of the priors of rotors, reflected to each velocity coordinate; at least so much of the largest inertia of the robot.
+/// Computes the widths of the priors of rotors, reflected to each velocity coordinate. `least` is the lower limit relative to the
+/// largest inertia of the robot.
 fn rotor_widths(mechanism: &Mechanism, prior: &Prior, least: f64) -> Result<Vec<f64>> {
     let mut parameters = vec![0.0; mechanism.parameter_count()];
     for block in mechanism.parameter_blocks().iter().filter(|b| b.len == 10) {
@@ -126,7 +128,7 @@ fn rotor_widths(mechanism: &Mechanism, prior: &Prior, least: f64) -> Result<Vec<
     Ok((0..n).map(|v| Some(width(v)).filter(|x| *x > 0.0).unwrap_or(1.0)).collect())
 }
 
-/// Returns whether a velocity coordinate is a length per second.
+/// Returns whether a velocity coordinate is translational.
 fn is_slide(mechanism: &Mechanism, v: usize) -> bool {
     let links = mechanism.bodies().iter().filter(|b| matches!(b.kind, BodyKind::Link | BodyKind::Massless));
     links.filter(|b| (b.drive.v..b.drive.v + b.joint_type.nv()).contains(&v)).any(|b| {

@@ -1,4 +1,4 @@
-//! Physically consistent estimates: least squares over the bodies that can exist, with a prior.
+//! Physically consistent estimation: least squares over feasible bodies, with a prior.
 
 pub(crate) mod body_fit;
 pub(crate) mod bounds;

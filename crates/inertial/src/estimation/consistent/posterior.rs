@@ -1,10 +1,10 @@
-//! Posterior of consistent bodies: credible intervals that respect the boundary of what is possible.
+//! Posterior of consistent bodies: credible intervals that respect the boundary of the feasible set.
 //!
 //! The posterior is `exp(−cost)` of the consistent estimator over the parameters of consistent bodies: Gaussian data and the prior
 //! `det(P)^w exp(−w tr(P₀⁻¹ P))` of each body (a Wishart distribution, for `w = 1` with 7 degrees of freedom and its mode at the
-//! prior body). Standard errors describe a Gaussian that ignores the boundary; near it, intervals of the posterior are right where
-//! those are not. Correlated residuals count as in the standard errors: along each axis of the data's information, variances are
-//! those of the jackknife over blocks of the logs.
+//! prior body). Standard errors describe a Gaussian that ignores the boundary. Near the boundary, only the intervals of the
+//! posterior are valid. Correlated residuals are treated as in the standard errors: along each principal axis of the information
+//! of the data, the variance is that of the jackknife over blocks of the logs.
 
 use nalgebra::{DMatrix, DVector};
 use schemars::JsonSchema;
@@ -21,25 +21,26 @@ use crate::linalg::Svd;
 use crate::optimize::sampling::Sampler;
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters};
 
-/// Steps before points are kept.
+/// Number of steps before points are kept.
 const BURN_IN: usize = 1000;
 
-/// Points that are kept; where they are too dependent, every second is dropped and the chain goes on with longer intervals.
+/// Number of points that are kept. If they are too correlated, every second one is dropped and the chain continues with a larger
+/// thinning interval.
 const KEPT: usize = 4000;
 
-/// Independent points that the ends of intervals need: the probability beyond an end of a 95 % interval is then 2.5 % ± 0.8 %.
+/// Effective sample size that the ends of intervals need. The probability beyond an end of a 95 % interval is then 2.5 % ± 0.8 %.
 const ENOUGH: f64 = 400.0;
 
-/// Most steps between two points that are kept.
+/// Largest thinning interval (steps between two points that are kept).
 const MOST_THINNED: usize = 64;
 
-/// Directions with less information than this share of the largest, in columns of unit length, are not seen.
+/// Information, relative to the largest with columns of unit length, below which a direction counts as not excited.
 const SEEN: f64 = 1e-12;
 
-/// Posterior that is asked for.
+/// Options of the posterior.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PosteriorOptions {
-    /// Probability within an interval.
+    /// Probability inside an interval.
     pub level: f64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -51,13 +52,13 @@ impl Default for PosteriorOptions {
     }
 }
 
-/// A credible interval.
+/// Credible interval.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct CredibleInterval {
-    /// Base parameter, joint term, or `BODY.NAME`; `cx`, `cy`, `cz` are the centre of mass, inertias are about it.
+    /// Name of the base parameter or joint term, or `BODY.NAME`; `cx`, `cy`, `cz` are the centre of mass, inertias refer to it.
     pub name: String,
-    /// Lower end: the value is below it with half of the remaining probability.
+    /// Lower end. The value is below it with half of the remaining probability.
     pub lower: f64,
     /// Median.
     pub median: f64,
@@ -69,18 +70,18 @@ pub struct CredibleInterval {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Posterior {
-    /// Probability within each interval.
+    /// Probability inside each interval.
     pub level: f64,
-    /// Points of the chain that the intervals come from.
+    /// Number of points of the chain from which the intervals are computed.
     pub points: usize,
-    /// Independent points that they are worth, for the worst of the intervals.
+    /// Smallest effective sample size of all intervals.
     pub effective_points: f64,
     /// Intervals.
     pub intervals: Vec<CredibleInterval>,
 }
 
 impl Posterior {
-    /// Warning about intervals that are not settled.
+    /// Returns a warning about intervals that have not converged.
     pub(crate) fn note(&self) -> Option<String> {
         (self.effective_points < ENOUGH).then(|| {
             format!(
@@ -136,9 +137,9 @@ pub fn posterior(
     Ok(Posterior { level: options.level, points, effective_points, intervals: intervals.collect() })
 }
 
-/// Rows `[A | b]` of the data whose information has the variances of the jackknife along its own axes.
+/// Computes rows `[A | b]` of the data whose information has the variances of the jackknife along its principal axes.
 ///
-/// `independent` and `covariance` are covariances of the unknowns, with independent residuals and by the jackknife.
+/// `independent` and `covariance` are covariances of the unknowns, for independent residuals and from the jackknife.
 fn calibrated(
     rows: &DMatrix<f64>,
     squares: &LeastSquares,
@@ -153,7 +154,7 @@ fn calibrated(
     let seen = svd.values.iter().take_while(|s| **s * **s > SEEN * svd.values[0] * svd.values[0]).count();
     let mut out = DMatrix::zeros(seen, n + 1);
     for k in 0..seen {
-        // The unknowns move along this axis by `v/size`; `size v` reads how far.
+        // The unknowns move along this axis by `v/size`; the product with `size v` is the coordinate along it.
         let axis = DVector::from_fn(n, |j, _| svd.v[(j, k)] * size[j]);
         let [own, counted] = [independent, covariance].map(|c| axis.dot(&(c * &axis)));
         let ratio = if own > 0.0 && counted > 0.0 { own / counted } else { 1.0 };
@@ -164,7 +165,7 @@ fn calibrated(
     Ok(out)
 }
 
-/// Values along a chain, one list for each quantity.
+/// Values along a chain, one list per quantity.
 struct Chain {
     values: Vec<Vec<f64>>,
 }
@@ -174,13 +175,13 @@ impl Chain {
         self.values.first().map_or(0, Vec::len)
     }
 
-    /// Independent points that the worst of the lists is worth.
+    /// Returns the smallest effective sample size of the lists.
     fn effective(&self) -> f64 {
         self.values.iter().map(|values| effective(values)).fold(f64::INFINITY, f64::min)
     }
 }
 
-/// Runs the chain until its points are worth enough independent ones, or long enough.
+/// Runs the chain until the effective sample size is large enough or the thinning interval reaches its limit.
 fn sample(
     sampler: &mut Sampler<'_>,
     quantities: usize,
@@ -211,7 +212,7 @@ fn sample(
     }
 }
 
-/// Value below which this share of sorted values lies.
+/// Returns the quantile of sorted values at the given probability.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let (below, part) = (place.floor(), place.fract());
@@ -219,7 +220,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     low + part * (high - low)
 }
 
-/// Independent points that a stationary sequence is worth for its mean (Geyer's initial positive sequence).
+/// Computes the effective sample size of a stationary sequence for its mean (initial positive sequence of Geyer).
 fn effective(values: &[f64]) -> f64 {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
@@ -227,7 +228,7 @@ fn effective(values: &[f64]) -> f64 {
         values[lag..].iter().zip(values).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / n as f64
     };
     let variance = at(0);
-    // A quantity that is constant up to rounding has no error.
+    // A quantity that is constant up to rounding error has no sampling error.
     if variance <= (1e-12 * mean).powi(2) {
         return n as f64;
     }

@@ -1,4 +1,4 @@
-//! Prior of bodies: the values of the model, or a guess from its geometry.
+//! Prior of bodies: the values of the model, or a guess based on its geometry.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -7,28 +7,29 @@ use crate::consistency::nearest;
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::spatial::{Inertia, PseudoInertia};
 
-/// Density (kg/m³) and slenderness (radius over length) of a link of which only the size is known: robots' links are hollow
-/// metal, on the whole as heavy as water.
+/// Density (kg/m³) and slenderness (radius over length) of a link of which only the size is known. Robot links are hollow metal,
+/// with a mean density close to that of water.
 const DENSITY: f64 = 1000.0;
 const SLENDERNESS: f64 = 0.2;
 
-/// Least size of a body relative to the robot's, for links whose frames coincide (wrists).
+/// Smallest size of a body relative to the robot, for links whose frames coincide (wrists).
 const LEAST_SIZE: f64 = 0.1;
 
-/// Second moments of a prior body are at least this part of `m · size²`: rods and points must not be certain.
+/// Smallest second moment of a prior body, relative to `m · size²`. Rods and point masses would otherwise have a prior without any
+/// uncertainty.
 const LEAST_MOMENT: f64 = 1e-3;
 
-/// Prior bodies, strictly inside the cone of possible ones.
+/// Prior bodies, strictly inside the feasible cone.
 #[derive(Debug, Clone)]
 pub struct Prior {
     /// Prior of each body of the mechanism.
     pub bodies: Vec<Inertia<f64>>,
-    /// Bodies that the model gives no inertia, guessed from the distances between joints.
+    /// Bodies without inertia in the model, guessed from the distances between joints.
     pub guessed: Vec<String>,
 }
 
 impl Prior {
-    /// From the inertias of a model, and from the sizes of links where it gives none.
+    /// Creates the prior from the inertias of a model, and from the sizes of links without inertia.
     pub fn new(mechanism: &Mechanism) -> Result<Self> {
         let sizes = sizes(mechanism);
         let mut out = Self { bodies: Vec::new(), guessed: Vec::new() };
@@ -43,7 +44,7 @@ impl Prior {
                     out.guessed.push(body.name.clone());
                 }
                 let mass = DENSITY * std::f64::consts::PI * (SLENDERNESS * size).powi(2) * size;
-                // A ball as wide as the link is long.
+                // A ball with the link length as diameter.
                 (mass, centre, Matrix3::from_diagonal_element(0.4 * mass * (size / 2.0).powi(2)))
             };
             let central = Inertia { mass, first_moment: Vector3::zeros(), rotational: shape };
@@ -66,12 +67,12 @@ impl Prior {
     }
 }
 
-/// Size and middle of each body, from the frames of the joints on it.
+/// Returns the size and the centre of each body, computed from the frames of the joints on it.
 pub(crate) fn sizes(mechanism: &Mechanism) -> Vec<(f64, Vector3<f64>)> {
     let bodies = mechanism.bodies();
     let arm = |i: usize| bodies[i].placement.translation.norm();
     let reach: f64 = (0..mechanism.link_bodies()).map(arm).sum();
-    // A robot whose joints all meet in one point: some size is needed, any will do.
+    // All joints of the robot meet in one point: use an arbitrary size.
     let least = if reach > 0.0 { LEAST_SIZE * reach } else { LEAST_SIZE };
     (0..bodies.len())
         .map(|i| {

@@ -1,25 +1,27 @@
-//! Consistent estimator: least squares over physically possible bodies, with a prior.
+//! Consistent estimator: least squares over physically consistent bodies, with a prior.
 //!
-//! Over all parameters $\pi$ (ten per body) and joint terms $\varphi$ this finds
+//! Over all parameters $\pi$ (ten per body) and joint terms $\varphi$ this solves
 //! $$\min_{\pi, \varphi} \quad \frac12 \sum_c w_c^2 \lVert Y_c (K \pi, \varphi) - \tau_c \rVert^2 + W \sum_i d(P_{0,i}, P_i)
 //! \qquad \text{where } P_i \succeq 0 \text{ for every body } i,$$
-//! friction and rotor inertias are not negative, and [`Bounds`] hold; $K$ takes parameters to base parameters. The distance to
-//! the prior body is
+//! subject to nonnegative friction and rotor inertias and to the [`Bounds`]. $K$ maps parameters to base parameters. The distance
+//! to the prior body is
 //! - entropic: $d = \operatorname{tr}(P_0^{-1} P) - \log \det P$, which keeps bodies strictly inside the cone;
-//! - Euclidean: $d = \frac12 \lVert P_0^{-1/2} (P - P_0) P_0^{-1/2} \rVert^2$, its second-order part at $P_0$. (The plain distance of parameters would
-//!   depend on units and frames; measured in the prior body it does not.) Bodies may lie on the boundary.
+//! - Euclidean: $d = \frac12 \lVert P_0^{-1/2} (P - P_0) P_0^{-1/2} \rVert^2$, the second-order term of the entropic distance at
+//!   $P_0$. (The plain distance of parameters would depend on units and frames; this scaled one does not.) Bodies may lie on the
+//!   boundary.
 //!
-//! **The prior's weight.** Forces are divided by their noise (`w_c`, from weighted least squares, counting independent
-//! samples only), so the first sum is a log-likelihood and the prior one of a body known to about `1/√W` of itself. With the
-//! data's information `A` and the prior's `B` the prior moves the estimate by `(A + B)⁻¹ B Δ`, `Δ` the distance to the prior:
-//! against a direction that the data know to the relative error `ε` by about `W ε` of its standard error (times that distance
-//! in units of the body itself). With the default `W = 1` what is known to ten percent moves by a tenth of its error, what
-//! is known better by less, and what the data do not show stays at the prior.
+//! **Weight of the prior.** Forces are divided by their noise (`w_c`, from weighted least squares, counting independent samples
+//! only). The first sum is therefore a negative log-likelihood, and the prior describes a body with a relative uncertainty of
+//! about `1/√W`. With the information `A` of the data and `B` of the prior, the prior moves the estimate by `(A + B)⁻¹ B Δ`, where
+//! `Δ` is the distance to the prior. A direction that the data determine to the relative error `ε` moves by about `W ε` of its
+//! standard error (times the distance in units of the body). With the default `W = 1`, a quantity known to ten percent moves by a
+//! tenth of its standard error, a more accurate one by less, and directions that are not excited keep the value of the prior.
 //!
-//! Joint terms have a prior too (module `joint_term_prior`): so wide that it matters only where the data are almost silent.
+//! Joint terms have a prior too (module `joint_term_prior`). It is wide enough to matter only where the data contain almost no
+//! information.
 //!
-//! **Solvers.** All find the same optimum of this convex problem and prove it by its lower bound: [`Solver::Barrier`] in the
-//! parameters, [`Solver::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Solver::LogCholesky`] in the
+//! **Solvers.** All solvers find the same optimum of this convex problem and certify it with a lower bound: [`Solver::Barrier`] in
+//! the parameters, [`Solver::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Solver::LogCholesky`] in the
 //! logarithms of a triangular factor.
 
 #![allow(clippy::doc_markdown, reason = "formulas have indices")]
@@ -43,16 +45,16 @@ use crate::optimize::{Cone, ConicLeastSquares, Options, Solution, SolverStatus, 
 use crate::spatial::PseudoInertia;
 use crate::{Error, Result};
 
-/// Noise is taken as at least so much of a joint's force: the solver's squared factors carry no more digits.
+/// Smallest noise relative to the force of a joint. The squared factors of the solver are not accurate beyond that.
 pub(crate) const LEAST_NOISE: f64 = 1e-6;
 
-/// Distance of a body from its prior.
+/// Distance between a body and its prior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PriorKind {
-    /// `tr(P₀⁻¹ P) − log det P`.
+    /// Entropic distance `tr(P₀⁻¹ P) − log det P`.
     #[default]
     Entropic,
-    /// `½ ‖P₀^{-½} (P − P₀) P₀^{-½}‖²`.
+    /// Euclidean distance `½ ‖P₀^{-½} (P − P₀) P₀^{-½}‖²`.
     Euclidean,
 }
 
@@ -63,57 +65,59 @@ pub struct Consistency<'a> {
     pub solver: Solver,
     /// Prior bodies.
     pub prior: &'a Prior,
-    /// Distance to them.
+    /// Distance to the prior bodies.
     pub prior_kind: PriorKind,
-    /// Weight.
+    /// Weight of the prior.
     pub prior_weight: f64,
-    /// Bounds on bodies; only for [`Solver::Barrier`].
+    /// Bounds on bodies; [`Solver::Barrier`] only.
     pub bounds: Option<&'a Bounds>,
     /// Stopping criteria.
     pub options: Options,
 }
 
 impl<'a> Consistency<'a> {
-    /// The default solver with an entropic prior.
+    /// Creates options with the default solver and an entropic prior.
     pub fn new(prior: &'a Prior, prior_weight: f64) -> Self {
         let (solver, prior_kind) = (Solver::default(), PriorKind::default());
         Self { solver, prior, prior_kind, prior_weight, bounds: None, options: Options::default() }
     }
 }
 
-/// A consistent estimate and what proves it.
+/// Consistent estimate with its optimality certificate.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConsistentFit {
-    /// All inertial parameters, in the order of [`crate::mechanism::Mechanism::parameters`]; every body is possible.
+    /// All inertial parameters, in the order of [`crate::mechanism::Mechanism::parameters`]; every body is physically consistent.
     pub parameters: Vec<f64>,
-    /// The unknowns of the equations: base parameters, then joint terms.
+    /// Unknowns of the equations: base parameters, then joint terms.
     pub values: Vec<f64>,
-    /// Rotor inertias that the model gives and the data cannot separate from the inertia of links, by row.
+    /// Rotor inertias of the model that the data cannot separate from the inertia of links, by row.
     pub rotors: Vec<(usize, f64)>,
-    /// Covariance: the inverse of the data's information plus the prior's curvature at the estimate, the data's part of the
-    /// variances by the jackknife over the blocks of the logs. It is that of least squares where the data are strong and as wide as the
-    /// prior where they are silent. Constraints that hold with equality would only make it smaller and are not counted.
+    /// Covariance of the unknowns: inverse of the sum of the information of the data and the curvature of the prior at the
+    /// estimate. The part of the data is computed by the jackknife over the blocks of the logs. It equals that of least squares
+    /// for informative data and is as wide as the prior for directions that are not excited. Active constraints would only reduce
+    /// it and are ignored.
     pub covariance: DMatrix<f64>,
-    /// Covariance of all inertial parameters: where only combinations are excited, each alone is as uncertain as the prior leaves it.
+    /// Covariance of all inertial parameters. If only combinations are excited, each single parameter has the uncertainty of the
+    /// prior.
     pub parameter_covariance: DMatrix<f64>,
-    /// Cost reached.
+    /// Cost at the estimate.
     pub cost: f64,
-    /// No possible parameters have a cost below this.
+    /// Proven lower bound of the cost over all consistent parameters.
     pub lower_bound: f64,
-    /// Newton steps.
+    /// Number of Newton steps.
     pub steps: usize,
-    /// Reason why the solver ended; [`SolverStatus::Converged`] where cost and bound meet to nine digits.
+    /// Reason why the solver stopped; [`SolverStatus::Converged`] if cost and bound agree to nine digits.
     pub status: SolverStatus,
 }
 
 impl ConsistentFit {
-    /// Warning about a solve that ended without the proof asked for.
+    /// Returns a warning if the solver stopped without the requested certificate.
     pub fn note(&self) -> Option<String> {
         unproven(self.status, self.cost, self.lower_bound)
     }
 
-    /// Solves, with the noise found by weighted least squares.
+    /// Solves the problem, with the noise estimated by weighted least squares.
     pub fn new(
         equations: &Equations<'_>,
         summary: &Summary,
@@ -123,8 +127,8 @@ impl ConsistentFit {
         Self::watched(equations, summary, noise, wanted, |_, _| true)
     }
 
-    /// Solves; `watch` sees every iterate (all parameters, then joint terms) and its cost, and may stop by returning
-    /// `false`: what is returned then is the best so far, and possible.
+    /// Solves the problem. `watch` receives every iterate (all parameters, then joint terms) and its cost, and stops the solver by
+    /// returning `false`. The result is then the best iterate so far, which is feasible.
     pub fn watched(
         equations: &Equations<'_>,
         summary: &Summary,
@@ -156,35 +160,35 @@ impl ConsistentFit {
         })
     }
 
-    /// Standard errors of the unknowns.
+    /// Returns the standard errors of the unknowns.
     pub fn std_errors(&self) -> Vec<f64> {
         self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
     }
 }
 
-/// A rotor inertia that acts like base parameters.
+/// Rotor inertia that acts like base parameters.
 pub(crate) struct GroundedRotor<'a> {
-    /// The base parameters that one unit of it is.
+    /// Change of the base parameters per unit of this rotor inertia.
     pub effect: &'a DVector<f64>,
-    /// The model's value, zero where it gives none.
+    /// Value of the model, zero if it has none.
     pub given: f64,
-    /// How wide its prior is at weight one.
+    /// Width of the prior at weight one.
     pub width: f64,
 }
 
-/// The problem in the solver's terms.
+/// Conic problem of the consistent estimator.
 #[derive(Debug, Clone)]
 pub struct ConsistentProblem {
-    /// Over all parameters, then joint terms.
+    /// Problem over all parameters, then joint terms.
     pub conic: ConicLeastSquares,
-    /// A strictly feasible point.
+    /// Strictly feasible point.
     pub start: DVector<f64>,
-    /// From parameters and terms to the unknowns of the equations.
+    /// Map of parameters and terms to the unknowns of the equations.
     pub(super) to_unknowns: DMatrix<f64>,
 }
 
 impl ConsistentProblem {
-    /// Creates the problem of a summary, with the noise found by weighted least squares.
+    /// Creates the problem of a summary, with the noise estimated by weighted least squares.
     pub fn new(
         equations: &Equations<'_>,
         summary: &Summary,
@@ -220,7 +224,7 @@ impl ConsistentProblem {
             start[j] = found;
             if term.is_nonnegative() {
                 conic.nonnegative.push(j);
-                // Inside, and not so near zero that the solver has to climb out.
+                // Start in the interior, not too close to zero.
                 let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
                 start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
             }
@@ -229,10 +233,10 @@ impl ConsistentProblem {
         Ok(Self { conic, start, to_unknowns })
     }
 
-    /// Creates the problem of weighted rows `[A | b]` in the base parameters and some further, unconstrained unknowns.
+    /// Creates the problem of weighted rows `[A | b]` in the base parameters and in further, unconstrained unknowns.
     ///
-    /// `rotors` are inertias that the data cannot separate from those of links. Were they counted as the link's, that would have to be a
-    /// body with such moments, and its prior would pull on them.
+    /// `rotors` are inertias that the data cannot separate from those of links. As a part of the link inertia, they would have to
+    /// satisfy the consistency constraint of the link, and its prior would bias them.
     pub(crate) fn of_bodies(
         mechanism: &Mechanism,
         regrouping: &Regrouping,
@@ -312,7 +316,7 @@ impl ConsistentProblem {
         Ok(Self { conic, start, to_unknowns })
     }
 
-    /// Solves by the wanted method.
+    /// Solves the problem with the requested solver.
     pub fn solve(
         &self,
         wanted: &Consistency<'_>,
@@ -328,7 +332,7 @@ impl ConsistentProblem {
         }
     }
 
-    /// The unknowns of the parameters and terms `x`.
+    /// Returns the unknowns at the parameters and terms `x`.
     pub(crate) fn unknowns(&self, x: &DVector<f64>) -> DVector<f64> {
         &self.to_unknowns * x
     }
@@ -338,8 +342,8 @@ impl ConsistentProblem {
         covariance(&self.conic, x, &self.to_unknowns)
     }
 
-    /// Of the unknowns and of the `count` inertial parameters, which come first among the variables. Where the logs have blocks,
-    /// the data's part of both is that of the jackknife.
+    /// Computes the covariances of the unknowns and of the `count` inertial parameters, which are the first variables. If the logs
+    /// have blocks, the part of the data in both is that of the jackknife.
     fn covariances(
         &self,
         x: &DVector<f64>,
@@ -360,7 +364,7 @@ impl ConsistentProblem {
             let seen = product(&root.factor.transpose(), &product(&information(scores, n), &root.factor));
             let growth = jackknife.growth(&root.factor, &seen);
             for (covariance, map) in [(&mut unknowns, &root.factor), (&mut parameters, &back)] {
-                // The rest is the prior's.
+                // The remainder is the part of the prior.
                 let shown = product(&product(map, &seen), &map.transpose());
                 *covariance += jackknife.covariance(map, &seen, growth) - shown;
             }
@@ -369,7 +373,7 @@ impl ConsistentProblem {
     }
 }
 
-/// A root of a covariance, and the transposed inverse of that root; directions without variance are left out.
+/// Square root of a covariance and the transposed inverse of that root; directions without variance are omitted.
 struct Root {
     factor: DMatrix<f64>,
     inverse: DMatrix<f64>,
@@ -377,13 +381,13 @@ struct Root {
 
 impl Root {
     fn new(covariance: &DMatrix<f64>) -> Result<Self> {
-        // Unknowns differ in scale by many orders.
+        // The scales of the unknowns differ by many orders of magnitude.
         let scale = covariance.diagonal().map(|d| d.max(0.0).sqrt());
         let scaled = |i: usize, j: usize| {
             let size = scale[i] * scale[j];
             if size > 0.0 { covariance[(i, j)] / size } else { 0.0 }
         };
-        // Singular vectors of a covariance are its eigenvectors.
+        // The singular vectors of a covariance are its eigenvectors.
         let (n, svd) = (scale.len(), Svd::new(&DMatrix::from_fn(scale.len(), scale.len(), scaled))?);
         let seen = svd.rank(1e-13).rank;
         let size = |k: usize| svd.values[k].sqrt();
@@ -396,8 +400,8 @@ impl Root {
     }
 }
 
-/// Covariance of what `map` makes of the variables at the optimum `x`: the inverse of the data's information and the priors'
-/// curvature.
+/// Computes the covariance of `map` times the variables at the optimum `x`: the inverse of the information of the data plus the
+/// curvature of the priors.
 pub(crate) fn covariance(
     conic: &ConicLeastSquares,
     x: &DVector<f64>,
@@ -410,15 +414,15 @@ pub(crate) fn covariance(
             block += pseudo::curvature(&factor.inverse()) * cone.prior_weight;
         }
     }
-    // Rows and columns differ in scale by many orders.
+    // The scales of rows and columns differ by many orders of magnitude.
     let scale = information.diagonal().map(|d| if d > 0.0 { d.sqrt().recip() } else { 1.0 });
     for (i, j) in (0..x.len()).flat_map(|i| (0..x.len()).map(move |j| (i, j))) {
         information[(i, j)] *= scale[i] * scale[j];
     }
     let map = map * DMatrix::from_diagonal(&scale);
     let mut columns = map.transpose();
-    // Data without noise count more than the prior by more than the digits of a number: what of it rounding has made
-    // negative is taken as that rounding.
+    // For noise-free data the information of the prior is below the rounding error of the information of the data. Negative
+    // eigenvalues due to rounding are removed by a shift of that size.
     let shifted = |exponent: i32| {
         let shift = 10.0_f64.powi(exponent);
         Cholesky::new(&DMatrix::from_fn(x.len(), x.len(), |i, j| {
@@ -430,7 +434,7 @@ pub(crate) fn covariance(
     Ok(map * columns)
 }
 
-/// Warning about a solve that ended without the proof asked for.
+/// Returns a warning if a solver stopped without the requested certificate.
 pub(crate) fn unproven(status: SolverStatus, cost: f64, lower_bound: f64) -> Option<String> {
     let gap = cost - lower_bound;
     let how = if gap.is_finite() {
@@ -442,7 +446,7 @@ pub(crate) fn unproven(status: SolverStatus, cost: f64, lower_bound: f64) -> Opt
     (!status.is_converged()).then_some(said)
 }
 
-/// Rows `[A | b]` of the data in the unknowns of the equations, in units of their noise.
+/// Returns rows `[A | b]` of the data in the unknowns of the equations, scaled to unit noise.
 pub(crate) fn data_factor(
     equations: &Equations<'_>,
     summary: &Summary,

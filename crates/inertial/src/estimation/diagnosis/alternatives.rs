@@ -1,4 +1,4 @@
-//! Other readings of a log that the model explains badly: columns exchanged or negated, another direction of gravity.
+//! Alternative interpretations of a log that the model explains badly: exchanged or negated columns, another direction of gravity.
 
 use nalgebra::Vector3;
 
@@ -13,44 +13,45 @@ use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::summary::Summary;
 use crate::mechanism::Mechanism;
 
-/// Samples that are enough to compare readings.
+/// Number of samples that is sufficient to compare interpretations.
 const SAMPLES: usize = 400;
-/// A reading is named where the residual falls to this share of itself.
+/// Ratio of residuals below which an alternative interpretation is reported.
 const FALL: f64 = 0.6;
-/// The same of the opposite gravity, alone: one reading with as many unknowns, where two thirds of the squared residual remain.
+/// Ratio of residuals for opposite gravity if it is the only alternative. It has the same number of unknowns, and the remaining
+/// squared residual is two thirds.
 const FALL_OF_GRAVITY: f64 = 0.8;
-/// One of the two measures of the residual may grow to this part of itself where the other falls.
+/// Largest growth of one of the two measures of the residual if the other one decreases.
 const GROWN: f64 = 1.05;
-/// Most coordinates of a mechanism whose columns are exchanged in turn.
+/// Largest number of coordinates for which exchanged columns are tried.
 const MOST: usize = 12;
 
-/// Another reading of a log.
+/// Alternative interpretation of a log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Reading {
-    /// Torque of one joint negated; of all where absent.
+    /// Negated torque of one joint; of all joints if absent.
     NegatedTorque(Option<usize>),
-    /// Torques of two joints exchanged.
+    /// Exchanged torques of two joints.
     ExchangedTorques(usize, usize),
-    /// Motion of a joint negated.
+    /// Negated motion of a joint.
     NegatedMotion(usize),
-    /// Axis of a joint reversed: its motion and its torque negated.
+    /// Reversed axis of a joint: its motion and its torque are negated.
     ReversedAxis(usize),
-    /// Motions of two joints exchanged.
+    /// Exchanged motions of two joints.
     ExchangedMotions(usize, usize),
-    /// Another gravity.
+    /// Different gravity vector.
     Gravity(Vector3<f64>),
 }
 
-/// Readings that are tried.
+/// Interpretations to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tried {
-    /// All.
+    /// All interpretations.
     All,
-    /// The opposite direction of gravity.
+    /// Opposite direction of gravity only.
     Gravity,
 }
 
-/// A reading with what it leaves, and what the log as it is leaves.
+/// Alternative interpretation with its residual and the residual of the log as given.
 pub(crate) struct Better {
     pub reading: Reading,
     pub left: Left,
@@ -60,9 +61,10 @@ pub(crate) struct Better {
 /// Relative residuals of a fit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Left {
-    /// Of all torques together.
+    /// Relative residual of all torques together.
     pub all: f64,
-    /// Root mean square over the joints, each at most one: a joint with little torque counts as much as the others.
+    /// Root mean square over the joints of the relative residual, each at most one: joints with small torques have the same weight
+    /// as the others.
     pub joints: f64,
 }
 
@@ -73,26 +75,26 @@ impl Left {
         Self { all: fit.relative_rms, joints }
     }
 
-    /// Parts of another that are left: of all torques and of the joints.
+    /// Returns the ratios to another residual: of all torques and of the joints.
     fn parts(self, other: Self) -> [f64; 2] {
         let part = |own: f64, other: f64| if other > 0.0 { own / other } else { 1.0 };
         [part(self.all, other.all), part(self.joints, other.joints)]
     }
 
-    /// The smaller part of another that is left, unless the other part has grown.
+    /// Returns the smaller of the two ratios to another residual, or one if the other ratio has grown.
     fn part(self, other: Self) -> f64 {
         let [all, joints] = self.parts(other);
         if all.max(joints) < GROWN { all.min(joints) } else { 1.0 }
     }
 
-    /// Whether the residual of all torques falls further than that of the joints, below another.
+    /// Returns whether the residual of all torques decreases more than that of the joints, relative to another.
     pub fn falls_on_the_whole(self, other: Self) -> bool {
         let [all, joints] = self.parts(other);
         all <= joints
     }
 }
 
-/// Finds the reading of the log that the model explains best, if that is much better than the log as it is.
+/// Finds the interpretation of the log that the model explains best, if it is much better than the log as given.
 pub(crate) fn better_reading(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
@@ -110,7 +112,7 @@ pub(crate) fn better_reading(
         return Ok(None);
     }
     let excerpt = excerpt.thinned((excerpt.len() / SAMPLES).max(1));
-    // All usual terms: which of them are needed was decided on a reading that may be wrong.
+    // Use all standard terms, because the terms were selected with an interpretation that may be wrong.
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
     let plain = with_drives_of(equations, mechanism, terms)?;
     let Some(as_it_is) = residual(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
@@ -136,7 +138,7 @@ pub(crate) fn better_reading(
     Ok(best)
 }
 
-/// Equations of `mechanism` with the given terms; drives that turn with two joints in `equations` do so here too.
+/// Creates the equations of `mechanism` with the given terms. Drives that turn with two joints in `equations` do so here too.
 fn with_drives_of<'m>(
     equations: &Equations<'_>,
     mechanism: &'m Mechanism,
@@ -146,7 +148,7 @@ fn with_drives_of<'m>(
     Ok(Equations::new(mechanism, terms, equations.snap())?.with_motors(drives.collect()))
 }
 
-/// All readings, the simplest first.
+/// Returns all interpretations, the simplest first.
 fn readings(gravity: Vector3<f64>, nv: usize) -> Vec<Reading> {
     let mut out = vec![Reading::NegatedTorque(None)];
     let size = gravity.norm();
@@ -166,7 +168,7 @@ fn readings(gravity: Vector3<f64>, nv: usize) -> Vec<Reading> {
     out
 }
 
-/// The samples in another reading.
+/// Returns the samples under another interpretation.
 fn read(excerpt: &Excerpt, nv: usize, reading: Reading) -> Excerpt {
     let mut out = excerpt.clone();
     let each = |all: &mut Vec<f64>, change: &dyn Fn(&mut [f64])| all.chunks_exact_mut(nv).for_each(change);
@@ -199,7 +201,7 @@ fn read(excerpt: &Excerpt, nv: usize, reading: Reading) -> Excerpt {
     out
 }
 
-/// Residuals of possible bodies; none where they, or even impossible ones, are not worth it.
+/// Returns the residuals of consistent bodies, or `None` if these or those of unconstrained bodies are not worthwhile.
 fn residual(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
@@ -207,7 +209,7 @@ fn residual(
     is_worth: impl Fn(Left) -> bool,
 ) -> Result<Option<Left>> {
     let mut data = excerpt.measurements(equations)?;
-    // Standard errors are not asked for.
+    // Standard errors are not needed.
     data.blocks = Some(BlockPlan::NONE);
     let summary = Summary::new(equations, &data)?.without_differences();
     let squares = LeastSquares::new(equations, &summary, Weighting::Weighted)?;

@@ -1,8 +1,8 @@
-//! Small errors of model and sensors, estimated beside all unknowns.
+//! Small errors of model and sensors, estimated together with all unknowns.
 //!
-//! Each error changes the predicted forces by a column at the estimate: the derivative of the forces by it. The column enters
-//! least squares beside all unknowns, so that what the unknowns can explain as well does not count. Its standard error comes from
-//! the scores of sixteen blocks of the samples, which holds for correlated residuals.
+//! Each error changes the predicted forces by one column, the derivative of the forces with respect to it at the estimate. Least
+//! squares includes the column together with all unknowns, so that effects that the unknowns can explain do not count. The
+//! standard error is computed from the scores of sixteen blocks of the samples, which is valid for correlated residuals.
 
 use nalgebra::{DMatrix, Vector3};
 use schemars::JsonSchema;
@@ -20,12 +20,12 @@ use crate::estimation::reduction::term_columns::ShaftSpeeds;
 use crate::linalg::Triangle;
 use crate::mechanism::Mechanism;
 
-/// Step of numerical derivatives by angles (rad).
+/// Step of numerical derivatives with respect to angles (rad).
 const STEP: f64 = 1e-4;
-/// Columns of which the unknowns leave less than this share (squared) cannot be told from them.
+/// Squared share of a column that is independent of the unknowns, below which it cannot be distinguished from them.
 const SEEN: f64 = 1e-6;
 
-/// Share of the relative squared residual to which another lag must bring it.
+/// Ratio to which another lag must reduce the relative squared residual.
 const FALL: f64 = 0.7;
 
 /// Kind of a deviation.
@@ -33,15 +33,15 @@ const FALL: f64 = 0.7;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DeviationKind {
-    /// Time by which torques come later than the motion (s).
+    /// Lag of the torques behind the motion (s).
     Lag,
-    /// Angle between the base and its place in the model (rad), from a change of gravity's direction.
+    /// Angle between the base and its orientation in the model (rad), from a change of the direction of gravity.
     Tilt,
-    /// Error of a joint's zero (rad or m).
+    /// Error of the zero position of a joint (rad or m).
     Zero,
     /// Error of a length before a joint (m).
     Length,
-    /// Relative error of a joint's torque.
+    /// Relative error of the torque of a joint.
     Gain,
 }
 
@@ -49,38 +49,38 @@ pub enum DeviationKind {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Deviation {
-    /// Kind.
+    /// Kind of the deviation.
     pub kind: DeviationKind,
-    /// Joint, or direction of a tilt; absent where it is of all joints.
+    /// Joint, or direction of a tilt; absent if it applies to all joints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Value, in the unit of its kind.
+    /// Value, in the unit of the kind.
     pub value: f64,
     /// Standard error.
     pub std_error: f64,
-    /// Share of the squared residual that it explains.
+    /// Share of the squared residual that the deviation explains.
     pub explains: f64,
 }
 
-/// A mechanism with another length.
+/// Mechanism with a modified length.
 #[derive(Debug, Clone)]
 pub struct OtherLength {
-    /// Joint whose place in its parent is changed.
+    /// Joint whose placement in its parent is modified.
     pub joint: String,
     /// Change of the length (m).
     pub by: f64,
-    /// The mechanism with the change.
+    /// Modified mechanism.
     pub mechanism: Mechanism,
 }
 
-/// A column of each force, sample after sample.
+/// Candidate deviation, with one column per force, sample after sample.
 struct Candidate {
     kind: DeviationKind,
     of: Option<String>,
     column: Vec<f64>,
 }
 
-/// Forces of rigid bodies at all samples, for motion changed by `change`.
+/// Computes the rigid-body forces at all samples, for a motion modified by `change`.
 fn rigid(mechanism: &Mechanism, excerpt: &Excerpt, change: impl Fn(&mut [f64])) -> Result<Vec<f64>> {
     let dynamics = InverseDynamics::new(mechanism);
     let (mut scratch, nv) = (dynamics.scratch(), mechanism.nv());
@@ -94,7 +94,7 @@ fn rigid(mechanism: &Mechanism, excerpt: &Excerpt, change: impl Fn(&mut [f64])) 
     Ok(out)
 }
 
-/// Columns of all deviations at the estimated parameters.
+/// Computes the columns of all deviations at the estimated parameters.
 fn candidates(
     mechanism: &Mechanism,
     excerpt: &Excerpt,
@@ -108,13 +108,14 @@ fn candidates(
     let derivative = |other: Vec<f64>, by: f64| -> Vec<f64> {
         other.iter().zip(&as_it_is).map(|(other, own)| (other - own) / by).collect()
     };
-    // τ(t) = f(t − lag) is about f − lag ḟ. Measured torques would explain their own noise: it would make the lag too small.
+    // τ(t) = f(t − lag) is about f − lag ḟ. The derivative of measured torques would correlate with their noise and bias the lag
+    // towards zero.
     let mut out =
         vec![Candidate { kind: DeviationKind::Lag, of: None, column: rate.iter().map(|x| -x).collect() }];
     let gravity = mechanism.gravity();
     if gravity.norm() > 0.0 {
         for (name, axis) in [("x", Vector3::x()), ("y", Vector3::y())] {
-            // Gravity turned about the axis by a small angle.
+            // Gravity rotated about the axis by a small angle.
             let turned = estimated.clone().with_gravity(gravity + STEP * axis.cross(&gravity));
             out.push(Candidate {
                 kind: DeviationKind::Tilt,
@@ -125,7 +126,7 @@ fn candidates(
     }
     for (joint, name) in names.iter().enumerate() {
         let moved = rigid(&estimated, excerpt, |q| q[joint] += STEP)?;
-        // A zero that is too high makes positions too high: the true forces are those of lower ones.
+        // With a zero error, the measured positions are too high: the true forces are those of lower positions.
         out.push(Candidate {
             kind: DeviationKind::Zero,
             of: Some(name.clone()),
@@ -140,7 +141,7 @@ fn candidates(
     }
     for other in lengths {
         let changed = rigid(&other.mechanism.with_parameters(parameters)?, excerpt, |_| {})?;
-        // A length that is too long in the model: the true forces are those of a shorter one.
+        // A length of the model is too large: the true forces are those of a shorter one.
         out.push(Candidate {
             kind: DeviationKind::Length,
             of: Some(other.joint),
@@ -150,7 +151,8 @@ fn candidates(
     Ok(out)
 }
 
-/// Estimates all deviations of a result, each beside the unknowns alone. `noise` is the standard deviation of each force.
+/// Estimates all deviations of a result, each of them separately together with the unknowns. `noise` is the standard deviation of
+/// each force.
 pub(crate) fn deviations(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
@@ -184,7 +186,7 @@ pub(crate) fn deviations(
         all.merge(block)?;
     }
     let matrix = all.matrix();
-    // The forces and each candidate less what the unknowns explain of them.
+    // The forces and each candidate, after elimination of the unknowns.
     let left = |column: usize| -> Result<Vec<f64>> {
         let mut system = matrix.columns(0, n + 1).into_owned();
         system.set_column(n, &matrix.column(column));
@@ -207,7 +209,7 @@ pub(crate) fn deviations(
     let remaining: f64 = blocks.iter().map(|g| product(g, &residual, &residual)).sum();
     let energy = |column: usize| blocks.iter().map(|g| g[(column, column)]).sum::<f64>();
     let mut out = Vec::new();
-    // A lag beyond what its derivative can tell.
+    // Lags that are too large for the linearization.
     let as_it_is = remaining / energy(width - 1);
     let mut best = (FALL * as_it_is, None);
     for (k, lag) in LAGS.into_iter().enumerate() {
@@ -219,7 +221,7 @@ pub(crate) fn deviations(
     }
     if let (share, Some(value)) = best {
         let apart = LAGS.into_iter().map(|lag| (lag - value).abs()).filter(|gap| *gap > 0.0);
-        // The true lag lies between those beside it: a tenth of the way there is certain enough to begin with.
+        // The true lag is between the neighbouring candidates: a tenth of that distance is a sufficient initial error.
         let std_error = 0.1 * apart.fold(value.abs(), f64::min);
         out.push(Deviation {
             kind: DeviationKind::Lag,
@@ -252,13 +254,13 @@ pub(crate) fn deviations(
     Ok(out)
 }
 
-/// Rows of all forces together, divided by their noise, into the factor of their block.
+/// Collector of the rows of all forces, divided by their noise, in one factor per block.
 struct Collect<'a> {
     noise: &'a [f64],
     columns: Vec<&'a [f64]>,
     per_block: usize,
     blocks: Vec<Triangle>,
-    /// Memory to be used again.
+    /// Reusable memory.
     rows: Vec<f64>,
     feature: Vec<f64>,
 }
@@ -279,7 +281,7 @@ impl Visitor for Collect<'_> {
         let width = n + self.columns.len() + 1;
         let mut start = 0;
         while start < rows.count {
-            // Blocks of the samples end within these rows.
+            // Blocks of samples may end within these rows.
             let block = (rows.first + start) / self.per_block;
             let end = ((block + 1) * self.per_block - rows.first).min(rows.count);
             let counts =

@@ -12,36 +12,36 @@ use crate::estimation::identification::criticism::{ReasonCode, Verdict, is_suspi
 use crate::estimation::identification::identify::IdentifyOptions;
 use crate::estimation::identification::result::{Identification, TorqueLag};
 
-/// Square of a deviation over its standard error, from which on it counts.
+/// Smallest squared ratio of a deviation to its standard error that is significant.
 const EVIDENCE: f64 = 25.0;
-/// Share of the squared residual that it must explain. On clean logs of four arms nothing above the smallest values worth a reason
-/// explains more than 0.03.
+/// Smallest share of the squared residual that a deviation must explain. On clean logs of four arms, no deviation in the reported
+/// range explains more than 0.03.
 const SHARE: f64 = 0.05;
-/// Square of a deviation over its standard error from which on a smaller share is enough: other bodies explain most of a wrong torque
-/// constant. Halves and thirds of clean logs of three arms show at most 50.
+/// Squared ratio of a deviation to its standard error from which a smaller share is sufficient: other bodies explain most of a
+/// wrong torque constant. Halves and thirds of clean logs of three arms show at most 50.
 const EVIDENCE_ALONE: f64 = 100.0;
 const SMALL_SHARE: f64 = 0.005;
-/// Share that a lag must explain to be corrected: it does no harm where noise hides most of what it does.
+/// Share that a lag must explain to be corrected. The correction is harmless if noise hides most of the effect.
 const SHARE_OF_LAG: f64 = 0.01;
-/// Square of the rest of a lag that was corrected over its standard error, from which on it is corrected once more.
+/// Squared ratio of the remaining lag to its standard error, from which a corrected lag is corrected once more.
 const EVIDENCE_OF_REST: f64 = 9.0;
-/// Smallest lag (s) that is corrected: less is the time between reading two sensors.
+/// Smallest lag (s) that is corrected. Smaller lags are the time between the readings of two sensors.
 const LEAST_LAG: f64 = 5e-4;
-/// Fewest samples of a diagnosis.
+/// Smallest number of samples of a diagnosis.
 const FEWEST: usize = 64;
-/// A joint whose greatest speed is below this share of the fastest joint's does not move.
+/// Ratio of the largest speed of a joint to that of the fastest joint, below which the joint counts as at rest.
 const STILL: f64 = 1e-3;
-/// Relative residual of a joint that does not move, from which on it is a reason.
+/// Relative residual of a joint at rest from which it is a reason.
 const UNEXPLAINED: f64 = 0.25;
-/// Outliers: the samples farthest off, as a share of all, hold this share of a joint's squared residual. Of Gaussian noise they would
-/// hold 0.44.
+/// Share of the samples with the largest residuals, and the share of the squared residual of a joint from which they count as
+/// outliers. For Gaussian noise the latter would be 0.44.
 const FARTHEST: f64 = 0.1;
 const OF_OUTLIERS: f64 = 0.9;
-/// Relative residual of a joint from which on outliers in it are a reason.
+/// Relative residual of a joint from which its outliers are a reason.
 const LARGE: f64 = 0.1;
 
 impl DeviationKind {
-    /// Values that are worth a reason; larger ones are beyond what a derivative at the estimate can tell.
+    /// Returns the range of values that are reported; larger ones exceed the validity of the linearization at the estimate.
     fn range(self) -> RangeInclusive<f64> {
         match self {
             Self::Lag => 0.005..=0.5,
@@ -53,7 +53,7 @@ impl DeviationKind {
 }
 
 /// Diagnoses a result of these equations (the [chosen](Equations::chosen) ones) from samples of its logs: adds deviations, and
-/// reasons where the verdict needs them. Mechanisms with loops or joints of several coordinates are left as they are.
+/// reasons where the verdict needs them. Results of mechanisms with loops or with joints of several coordinates are not changed.
 pub fn diagnose(
     equations: &Equations<'_>,
     result: &mut Identification,
@@ -69,7 +69,7 @@ pub fn diagnose(
     }
     let names = equations.row_names();
     let prior = options.prior(mechanism)?;
-    // Bodies that hang the other way explain much of a gravity that points the wrong way: that is asked of every log.
+    // Bodies with reversed centres of mass explain much of a reversed gravity: it is tested for every log.
     let suspicious = is_suspicious(result.fit_relative_rms, &result.fit)
         || result.reasons.iter().any(|r| r.code == ReasonCode::Friction);
     let tried = if suspicious { Tried::All } else { Tried::Gravity };
@@ -107,7 +107,7 @@ pub fn diagnose(
     Ok(())
 }
 
-/// Names joints that do not move although their torques are not those of a joint at rest.
+/// Reports joints that do not move although their torques are not those of a joint at rest.
 fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[String]) {
     let nv = names.len();
     let mut speeds = vec![0.0_f64; nv];
@@ -132,7 +132,7 @@ fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[S
     }
 }
 
-/// Names joints of whose squared residual a few samples hold nearly all.
+/// Reports joints whose squared residual is almost completely due to a few samples.
 fn check_outliers(
     equations: &Equations<'_>,
     result: &mut Identification,
@@ -168,7 +168,7 @@ fn check_outliers(
 }
 
 impl Deviation {
-    /// Returns whether it is large, certain and explains much of the residual.
+    /// Returns whether the deviation is large, significant and explains much of the residual.
     fn counts(&self) -> bool {
         let evident = self.is_evident(EVIDENCE, SHARE) || self.is_evident(EVIDENCE_ALONE, SMALL_SHARE);
         evident && self.kind.range().contains(&self.value.abs())
@@ -180,14 +180,14 @@ impl Deviation {
 }
 
 impl Identification {
-    /// Lag of the torques, where it is certain and explains more of the residual than any other deviation.
+    /// Returns the lag of the torques if it is significant and explains more of the residual than any other deviation.
     pub fn certain_lag(&self) -> Option<&Deviation> {
         let most = self.deviations.iter().max_by(|a, b| a.explains.total_cmp(&b.explains))?;
         let certain = most.value.abs() >= LEAST_LAG && most.is_evident(EVIDENCE, SHARE_OF_LAG);
         (certain && most.kind == DeviationKind::Lag).then_some(most)
     }
 
-    /// What is left of a lag that was corrected, where it is not chance.
+    /// Returns the remaining lag after a correction, if it is significant.
     pub fn rest_of_lag(&self) -> Option<&Deviation> {
         let left = self.deviations.iter().find(|d| d.kind == DeviationKind::Lag)?;
         let is_left =
@@ -195,7 +195,7 @@ impl Identification {
         is_left.then_some(left)
     }
 
-    /// Records that a lag was corrected before this fit. What the fit still says of the lag refines it.
+    /// Records that a lag was corrected before this fit. The remaining lag of the fit refines it.
     pub fn set_lag(&mut self, corrected: f64, std_error: f64) -> TorqueLag {
         let left = self.deviations.iter().find(|d| d.kind == DeviationKind::Lag);
         let lag = match left {
@@ -206,7 +206,7 @@ impl Identification {
     }
 }
 
-/// What another reading means, and what mends it.
+/// Describes the meaning of an alternative interpretation and its remedy.
 fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
     match reading {
         Reading::NegatedTorque(joint) => {
@@ -245,14 +245,14 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
             ),
         ),
         Reading::Gravity(g) => {
-            // The sum turns a negative zero into zero.
+            // Adding zero turns a negative zero into zero.
             let numbers = [g.x, g.y, g.z].map(|x| significant(x + 0.0, 3)).join(",");
             (ReasonCode::Gravity, format!("gravity: it seems to point elsewhere: with gravity {numbers}"))
         }
     }
 }
 
-/// What a deviation means, and what mends it.
+/// Describes the meaning of a deviation and its remedy.
 fn reason(deviation: &Deviation) -> (ReasonCode, String) {
     let (value, error, of) =
         (deviation.value, deviation.std_error, deviation.of.as_deref().unwrap_or_default());

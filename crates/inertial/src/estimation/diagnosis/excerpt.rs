@@ -1,15 +1,15 @@
-//! Evenly spread samples of logs.
+//! Uniformly spaced samples of logs.
 
 use crate::Result;
 use crate::estimation::equations::Equations;
 use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::measurements::Measurements;
 
-/// Lags (s) of the forces that are tried: what a derivative cannot tell because forces change within it.
+/// Lags (s) of the forces that are tried because they are too large for a linearization.
 pub(crate) const LAGS: [f64; 12] =
     [-0.05, -0.03, -0.015, -0.008, 0.008, 0.015, 0.025, 0.04, 0.06, 0.09, 0.13, 0.18];
 
-/// Some samples of logs, in the order of time, with the motion around each.
+/// Samples of logs in chronological order, with the motion around each.
 #[derive(Debug, Clone, Default)]
 pub struct Excerpt {
     pub(crate) count: usize,
@@ -17,17 +17,17 @@ pub struct Excerpt {
     pub(crate) v: Vec<f64>,
     pub(crate) a: Vec<f64>,
     pub(crate) tau: Vec<f64>,
-    /// The motion one step before each sample and one step after it, and the time between.
+    /// Motion one step before and one step after each sample, and the time between them.
     before: Motion,
     after: Motion,
     between: Vec<f64>,
-    /// The forces later by each of [`LAGS`], one after another.
+    /// Forces delayed by each of [`LAGS`], one after another.
     pub(crate) tau_later: Vec<f64>,
     pub(crate) keep: Vec<bool>,
     pub(crate) columns: Vec<f64>,
 }
 
-/// Motion at some instants.
+/// Motion at several instants.
 #[derive(Debug, Clone, Default)]
 struct Motion {
     q: Vec<f64>,
@@ -71,7 +71,7 @@ impl Excerpt {
             self.after.add(data, s + 1);
             self.between.push(2.0 * step);
             for lag in LAGS {
-                // Beyond the samples at hand the last one stands in.
+                // Outside of the available samples, the last one is used.
                 let at = (s as f64 + lag / step).clamp(0.0, (count - 1) as f64);
                 let (before, share) = (at.floor() as usize, at.fract());
                 let after = tau((before + 1).min(count - 1));
@@ -87,24 +87,24 @@ impl Excerpt {
         }
     }
 
-    /// The forces later by one of [`LAGS`].
+    /// Returns the forces delayed by one of [`LAGS`].
     pub(crate) fn later(&self, lag: usize) -> Vec<f64> {
         let rows = self.tau.len() / self.count.max(1);
         let own = |all: &[f64]| all[lag * rows..(lag + 1) * rows].to_vec();
         self.tau_later.chunks_exact((LAGS.len() * rows).max(1)).flat_map(own).collect()
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Every n-th of these samples.
+    /// Returns every n-th of these samples.
     pub(crate) fn thinned(&self, every: usize) -> Self {
         fn pick<T: Copy>(all: &[T], count: usize, every: usize) -> Vec<T> {
             let width = all.len() / count.max(1);
@@ -126,7 +126,7 @@ impl Excerpt {
         }
     }
 
-    /// Change in time of the forces that values of the unknowns predict.
+    /// Computes the time derivative of the forces predicted with given values of the unknowns.
     pub(crate) fn predicted_rate(&self, equations: &Equations<'_>, values: &[f64]) -> Result<Vec<f64>> {
         let force = |motion: &Motion| -> Result<Vec<f64>> {
             let samples = equations.samples(self.count, &motion.q, &motion.v, &motion.a)?;

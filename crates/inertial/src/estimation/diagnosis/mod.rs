@@ -1,9 +1,10 @@
-//! Diagnosis of a result from samples of the log: what else than the parameters would explain the residual.
+//! Diagnosis of a result from samples of the log: causes other than the parameters that could explain the residual.
 //!
-//! A summary holds the equations of one model. Whether another model explains the log better takes the samples themselves; some
-//! hundred of them are enough ([`excerpt::Excerpt`]). Small errors of model and sensors are estimated beside all unknowns
-//! ([`deviations`]): a lag of the torques, a tilted base, zeros and gains of joints, lengths. Where the fit is bad, other readings
-//! of the log are tried ([`alternatives`]): columns exchanged or negated, another direction of gravity.
+//! A summary contains the equations of one model. Testing whether another model explains the log better needs samples; a few
+//! hundred are sufficient ([`excerpt::Excerpt`]). Small errors of model and sensors are estimated together with all unknowns
+//! ([`deviations`]): a lag of the torques, a tilted base, zero positions and gains of joints, lengths. If the fit is bad,
+//! alternative interpretations of the log are tried ([`alternatives`]): exchanged or negated columns, another direction of
+//! gravity.
 
 pub(crate) mod alternatives;
 pub(crate) mod deviations;

@@ -1,14 +1,14 @@
-//! Identification of a fleet: common link parameters; friction, offsets and payload of each robot.
+//! Identification of a fleet: common link parameters; individual friction, offsets and payloads.
 //!
-//! A robot's own terms act each in the force of one coordinate, so they are eliminated from that coordinate's factor alone:
-//! with the factor's columns ordered `[own | common | τ]`, an orthogonal map makes it
+//! The individual terms of a robot act in the force of one coordinate each. They are therefore eliminated from the factor of that
+//! coordinate only. With the columns of the factor in the order `[own | common | τ]`, an orthogonal transformation yields
 //!
 //! ```text
-//! [R₁₁ R₁₂ z₁]      own terms, once the common ones are known: R₁₁ x = z₁ − R₁₂ β
+//! [R₁₁ R₁₂ z₁]      individual terms, given the common ones: R₁₁ x = z₁ − R₁₂ β
 //! [ 0  R₂₂ z₂]      equations of the common unknowns β
 //! ```
 //!
-//! The lower blocks of all robots merge into one summary of the common unknowns, for any estimator; the cost of a further robot
+//! The lower blocks of all robots are merged into one summary of the common unknowns, for any estimator. The cost of another robot
 //! is one small factorization. Payloads are eliminated in the same way, see [`crate::estimation::fleet::payload`].
 
 use std::ops::AddAssign as _;
@@ -35,43 +35,42 @@ use crate::{Error, Result};
 pub struct Member {
     /// Friction and offsets (least squares given the common parameters); rotor inertias are common.
     pub joints: Vec<JointEstimate>,
-    /// Residuals of its forces.
+    /// Residuals of the forces of the robot.
     pub residuals: Vec<Residual>,
     /// Relative residual of all coordinates together.
     #[schemars(with = "Option<f64>")]
     pub relative_rms: f64,
-    /// Payload, where it carries one.
+    /// Payload, if the robot carries one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<FleetPayload>,
 }
 
-/// Robots of one type, identified together.
+/// Result of robots of one type that are identified together.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Fleet {
-    /// The object's schema.
+    /// Schema of the JSON object.
     #[schemars(extend("const" = "inertial/fleet/1"))]
     pub schema: &'static str,
-    /// Common result: bodies and rotor inertias. Its residuals are those of the robots without payload.
+    /// Common result: bodies and rotor inertias. The residuals are those of the robots without payload.
     pub common: Identification,
     /// Results of the robots, in the order of the summaries.
     pub robots: Vec<Member>,
 }
 
-/// Eliminated own terms of a robot in one coordinate.
+/// Eliminated individual terms of a robot in one coordinate.
 struct OwnTerms {
-    /// The factor with the own terms first.
+    /// Factor with the individual terms first.
     triangle: Triangle,
-    /// Numbers of the own and of the common unknowns among all, in the factor's order.
+    /// Indices of the individual and common unknowns among all unknowns, in the order of the factor.
     own: Vec<usize>,
     common: Vec<usize>,
 }
 
-/// Identifies a fleet: one summary for each robot, all of the same equations; where robots carry something of their own, say
-/// which.
+/// Identifies a fleet with one summary per robot, all of the same equations; `carried` states which robots carry a payload.
 ///
-/// The common parameters are those of all robots together, with every payload free to be anything; each payload follows from
-/// them, as a body that can exist unless the estimator is plain least squares.
+/// The common parameters are estimated from all robots together, with unconstrained payloads. Each payload is then estimated given
+/// the common parameters, as a consistent body unless the estimator is plain least squares.
 ///
 /// ```
 /// use inertial::dynamics::{InverseDynamics, Samples};
@@ -174,7 +173,7 @@ pub fn identify_fleet(
     Ok(Fleet { schema: "inertial/fleet/1", common, robots: members })
 }
 
-/// Returns the equations of the robots with payloads; none for the others.
+/// Returns the equations of the robots with payloads, and `None` for the others.
 fn loaded(
     equations: &Equations<'_>,
     shared: &Equations<'_>,
@@ -197,7 +196,7 @@ fn loaded(
     reduced.iter().zip(&noises).map(of).collect()
 }
 
-/// The robot's own terms, eliminated: what is left speaks of the common unknowns alone.
+/// Eliminates the individual terms of the robot. The remaining equations contain the common unknowns only.
 fn eliminate(
     equations: &Equations<'_>,
     shared: &Equations<'_>,
@@ -222,7 +221,7 @@ fn eliminate(
                 "{name} acts in several forces: a fleet's own terms must act in one each (no coupled drives)"
             )));
         }
-        // The shared equations may list a channel's unknowns in another order.
+        // The shared equations may list the unknowns of a channel in another order.
         let target = &shared.channels[c].unknowns;
         let at =
             |unknown: &usize| common.iter().copied().find(|&k| place(&channel.unknowns[k]) == Some(*unknown));
@@ -246,7 +245,7 @@ fn eliminate(
         }
         let reduced = &mut out.factors[c];
         reduced.triangle.absorb(&mut lower, width - first)?;
-        // Each own term costs one independent force, as it does where all are estimated together.
+        // Each individual term uses one degree of freedom, as in a joint estimation of all unknowns.
         if factor.count > 0 {
             let count = factor.count as f64;
             let left = (count - first as f64 * count / factor.independent).max(0.0).round();
@@ -259,7 +258,7 @@ fn eliminate(
     Ok((owned, out))
 }
 
-/// Returns all unknowns of a robot: the common ones, and its own by back substitution.
+/// Returns all unknowns of a robot: the common ones, and its individual ones by back substitution.
 fn values(
     equations: &Equations<'_>,
     shared: &Equations<'_>,
@@ -279,7 +278,7 @@ fn values(
             let known = common.iter().enumerate().map(|(j, &u)| triangle.at(i, k + j) * out[u]).sum::<f64>();
             let later = (i + 1..k).map(|j| triangle.at(i, j) * out[own[j]]).sum::<f64>();
             let pivot = triangle.at(i, i);
-            // A term that the motion did not show stays zero.
+            // A term that is not excited stays zero.
             out[own[i]] = if pivot.abs() > f64::EPSILON * triangle.at(0, 0).abs() {
                 (triangle.at(i, n) - known - later) / pivot
             } else {

@@ -1,4 +1,4 @@
-//! Identification of many robots of one type together.
+//! Joint identification of several robots of one type.
 
 pub(crate) mod identify;
 pub(crate) mod payload;

@@ -1,16 +1,16 @@
-//! Payloads of single robots of a fleet.
+//! Payloads of individual robots of a fleet.
 //!
-//! A payload `π` on a robot adds `K π` to the base parameters that it has in common with the others. Its own terms eliminated,
-//! the equations of the robot are `A β + B π ≈ b` with `B = A K`, each coordinate's rows divided by its noise. `[Q₁ Q₂]` an orthonormal basis,
-//! `Q₁` of the range of `B`:
+//! A payload `π` on a robot adds `K π` to the base parameters that it has in common with the others. After elimination of its
+//! individual terms, the equations of the robot are `A β + B π ≈ b` with `B = A K`, with the rows of each coordinate divided by
+//! its noise. Let `[Q₁ Q₂]` be an orthonormal basis, with `Q₁` spanning the range of `B`:
 //!
 //! ```text
-//! Q₂ᵀ A β = Q₂ᵀ b                equations of the common unknowns, whatever the payload
-//! B π = Q₁ Q₁ᵀ (b − A β)         what it carries, once they are known
+//! Q₂ᵀ A β = Q₂ᵀ b                equations of the common unknowns, independent of the payload
+//! B π = Q₁ Q₁ᵀ (b − A β)         equations of the payload, given the common unknowns
 //! ```
 //!
-//! The first goes into the common summary, the second is solved afterwards, for a body that can exist where the estimator asks
-//! for such. The two have no noise in common, so `Cov π = B⁺B⁺ᵀ + G Cov(β) Gᵀ` with `G = B⁺A`.
+//! The first equations are added to the common summary. The second are solved afterwards, for a consistent body if the estimator
+//! requires it. The noise of the two is independent, so `Cov π = B⁺B⁺ᵀ + G Cov(β) Gᵀ` with `G = B⁺A`.
 
 use nalgebra::{DMatrix, DVector};
 use schemars::JsonSchema;
@@ -34,9 +34,9 @@ use crate::{Error, Result};
 /// Robots of a fleet that carry payloads, all on the same link.
 #[derive(Debug, Clone, Copy)]
 pub struct Carried<'a> {
-    /// The link.
+    /// Link that carries the payloads.
     pub link: &'a PayloadLink,
-    /// Whether each robot carries a payload; at least one does not, or links and payloads could not be separated.
+    /// Whether each robot carries a payload. At least one must not carry one, otherwise links and payloads cannot be separated.
     pub carries: &'a [bool],
 }
 
@@ -44,11 +44,11 @@ pub struct Carried<'a> {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct FleetPayload {
-    /// The body, in the frame of the link that carries it.
+    /// Payload in the frame of the link that carries it.
     pub body: BodyEstimate,
-    /// The combinations of its ten parameters that the robot's forces can show.
+    /// Combinations of the ten parameters that the forces of the robot determine.
     pub base_parameters: Vec<ParameterEstimate>,
-    /// Number of directions of them that the robot's motion showed.
+    /// Number of excited directions of these combinations.
     pub excited: usize,
 }
 
@@ -67,9 +67,9 @@ impl Carried<'_> {
     }
 }
 
-/// Equations of a robot with a payload, its own terms eliminated.
+/// Equations of a robot with a payload, after elimination of its individual terms.
 pub(crate) struct Loaded {
-    /// Of the common unknowns, of the payload, and the forces; noise has the variance `spread`.
+    /// Columns of the common unknowns, columns of the payload, and forces; the variance of the noise is `spread`.
     a: DMatrix<f64>,
     effect: Scaled,
     b: DVector<f64>,
@@ -79,14 +79,14 @@ pub(crate) struct Loaded {
     independent: f64,
 }
 
-/// The noise of a robot's coordinates, as its own log alone shows it.
+/// Noise of the coordinates of a robot, estimated from its own log.
 pub(crate) struct Noise {
     fit: LeastSquares,
     ordinary: bool,
 }
 
 impl Noise {
-    /// Whatever the robot carries is part of its base parameters here.
+    /// Estimates the noise. A payload of the robot is part of its base parameters here.
     pub(crate) fn new(equations: &Equations<'_>, robot: &Summary, options: &IdentifyOptions) -> Result<Self> {
         let ordinary = options.estimator == Estimator::Ols;
         Ok(Self {
@@ -99,14 +99,15 @@ impl Noise {
         })
     }
 
-    /// The largest of all coordinates.
+    /// Returns the largest noise of all coordinates.
     pub(crate) fn largest(&self) -> f64 {
         self.fit.noise.iter().copied().fold(0.0, f64::max)
     }
 }
 
 impl Loaded {
-    /// From the robot's summary without its own terms; rows keep the units of forces by `unit`, a noise common to all robots.
+    /// Creates the equations from the summary of the robot without its individual terms. `unit`, a noise common to all robots,
+    /// scales the rows to the units of forces.
     pub(crate) fn new(
         shared: &Equations<'_>,
         link: &PayloadLink,
@@ -118,7 +119,7 @@ impl Loaded {
         let count: usize = channels().map(|(f, _)| f.count).sum();
         let independent: f64 = channels().map(|(f, _)| f.independent).sum();
         let squares: f64 = channels().map(|(f, s)| s * s * f.count as f64).sum();
-        // Ordinary least squares counts every force alike.
+        // Ordinary least squares has equal weights for all forces.
         let (mut weights, spread, count) = if noise.ordinary {
             (vec![1.0; noise.fit.weights.len()], squares / independent.max(1.0), count)
         } else {
@@ -178,7 +179,7 @@ impl Loaded {
                 let errors = std::array::from_fn(|i| covariance[(i, i)].max(0.0).sqrt());
                 let prior = measured_prior(&values, &errors);
                 let scale = self.spread.sqrt().recip();
-                // Bounds and other distances are those of links.
+                // Bounds and other distances refer to links.
                 let plain =
                     IdentifyOptions { bounds: None, prior_kind: PriorKind::default(), ..options.clone() };
                 possible_body(matrix * scale, rest * scale, &prior, &plain, effect.seen == 10)?.parameters

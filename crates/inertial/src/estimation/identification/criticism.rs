@@ -1,4 +1,4 @@
-//! Criticism of a result: the verdict on it, with reasons that name the evidence and what mends it.
+//! Quality assessment of a result: a verdict with reasons, each with its evidence and a remedy.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,47 +13,49 @@ use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::mechanism::{BodyKind, Mechanism};
 
-/// Relative residuals of all torques from which on a result is doubtful, and of no use. A model of rigid bodies with friction
-/// leaves 2 to 6 % of the torques of real arms.
+/// Relative residuals of all torques from which a result is doubtful, and from which it is useless. Rigid-body models with
+/// friction leave 2 to 6 % of the torques of real arms unexplained.
 const DOUBTFUL: f64 = 0.12;
 const USELESS: f64 = 0.3;
 /// Largest relative residual of one joint.
 const JOINT: f64 = 0.5;
-/// Joints with less than this share of the largest torque may leave more: theirs is friction and noise.
+/// Share of the largest torque below which a joint may have a larger relative residual, because its torque is mainly friction and
+/// noise.
 const IDLE: f64 = 0.05;
-/// Largest relative residual of such a joint: noise alone leaves no more than all of its torque.
+/// Largest relative residual of such a joint. Pure noise yields a relative residual of at most about one.
 const NOISE_ALONE: f64 = 1.05;
-/// Largest residual of possible bodies, relative to that of unconstrained ones.
+/// Largest residual of consistent bodies, relative to that of unconstrained ones.
 const CONSISTENT: f64 = 1.5;
-/// Smallest relative residual to which that comparison applies.
+/// Smallest relative residual for which that comparison is made.
 const SMALL: f64 = 0.05;
-/// Largest difference of the halves of a log, relative to that of other halves taken from everywhere. Clean logs of four arms
-/// show at most 1.7.
+/// Largest difference between the halves of a log, relative to that between interleaved halves. Clean logs of four arms have at
+/// most 1.7.
 const HALVES: f64 = 2.2;
-/// Standard deviations of the logarithm of that ratio that chance explains: once in a thousand logs.
+/// Number of standard deviations of the logarithm of that ratio that count as chance: exceeded in one of a thousand logs.
 const CHANCE: f64 = 3.2;
-/// Smallest relative residual whose halves are compared, and in which drives that turn with two joints are looked for: less is left by
-/// filters and rounding on simulated logs without noise.
+/// Smallest relative residual for which the halves are compared and drives that turn with two joints are searched for. Filters and
+/// rounding leave smaller residuals on noise-free simulated logs.
 pub(crate) const NEGLIGIBLE: f64 = 1e-4;
-/// Largest ratio of masses to those of the model, or of those to them: thousands are a wrong unit of the torques.
+/// Largest factor between estimated masses and those of the model, in either direction. Factors in the thousands indicate a wrong
+/// torque unit.
 const MASSES: f64 = 20.0;
 
-/// Whether a result can be used.
+/// Usability of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Verdict {
-    /// Nothing speaks against it.
+    /// Result without objections.
     #[serde(rename = "good")]
     Good,
-    /// Something is wrong with the data or the model.
+    /// Result of data or a model with an error.
     #[serde(rename = "doubtful")]
     Doubtful,
-    /// The model does not explain the data.
+    /// Result of a model that does not explain the data.
     #[serde(rename = "do not use")]
     DoNotUse,
 }
 
 impl Verdict {
-    /// Word of the verdict, as in results.
+    /// Returns the word for the verdict, as used in results.
     pub fn word(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -68,51 +70,51 @@ impl Verdict {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ReasonCode {
-    /// The torque or the motion of a joint has the wrong sign.
+    /// Wrong sign of the torque or the motion of a joint.
     Sign,
-    /// Columns of two joints are exchanged.
+    /// Exchanged columns of two joints.
     Order,
-    /// Gravity has another direction.
+    /// Wrong direction of gravity.
     Gravity,
-    /// Torques come later than the motion.
+    /// Torques that lag behind the motion.
     Lag,
-    /// The zero of a joint is wrong.
+    /// Wrong zero position of a joint.
     Zero,
-    /// A length of the model is wrong.
+    /// Wrong length in the model.
     Length,
-    /// The torque of a joint has a wrong scale.
+    /// Wrong scale of the torque of a joint.
     Gain,
-    /// The residual of all torques is large.
+    /// Large residual of all torques.
     Residual,
-    /// The residual of some joints is large.
+    /// Large residual of some joints.
     JointResidual,
-    /// The friction of some joints would be negative.
+    /// Negative friction of some joints.
     Friction,
-    /// A joint does not move, and its torque is not explained.
+    /// Joint that does not move and whose torque is not explained.
     Motion,
-    /// A few samples hold most of the squared residual of a joint.
+    /// Few samples that contain most of the squared residual of a joint.
     Outliers,
-    /// Possible bodies explain the torques much worse than impossible ones.
+    /// Fit of consistent bodies that is much worse than that of unconstrained ones.
     Consistency,
-    /// The halves of the log differ.
+    /// Difference between the halves of the log.
     Drift,
-    /// Bodies are far lighter or heavier than in the model.
+    /// Masses that are far smaller or larger than in the model.
     Mass,
 }
 
-/// Reason of a verdict.
+/// Reason for a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Reason {
-    /// Kind.
+    /// Kind of the reason.
     pub code: ReasonCode,
-    /// Verdict that it leads to.
+    /// Verdict that the reason leads to.
     pub verdict: Verdict,
-    /// Evidence and what mends it, for people.
+    /// Evidence and remedy, for the user.
     pub message: String,
 }
 
-/// A verdict and its reasons.
+/// Verdict with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Criticism {
     pub verdict: Verdict,
@@ -120,7 +122,7 @@ pub(crate) struct Criticism {
 }
 
 impl Criticism {
-    /// Criticises a fit of unconstrained or, where `consistent`, of possible bodies.
+    /// Assesses a fit of unconstrained bodies or, if `consistent`, of physically consistent bodies.
     pub fn new(
         equations: &Equations<'_>,
         summary: &Summary,
@@ -185,7 +187,7 @@ impl Criticism {
         }
     }
 
-    /// Compares the masses of the bodies, all together and one by one, with those of the model, where it has any.
+    /// Compares the masses of the bodies, in total and one by one, with those of the model, if it has any.
     pub fn check_mass(&mut self, given: &Mechanism, estimated: &Mechanism) {
         let masses = given.bodies().iter().zip(estimated.bodies());
         let masses: Vec<[f64; 2]> = masses
@@ -224,7 +226,7 @@ impl Criticism {
         }
     }
 
-    /// Compares the halves of the log with halves that are taken from everywhere.
+    /// Compares the two halves of the log with interleaved halves.
     fn check_halves(
         &mut self,
         equations: &Equations<'_>,
@@ -240,7 +242,7 @@ impl Criticism {
         let others = [1, 2, 4].map(|length| contrast.between(move |k| (k / length) % 2 == 0));
         let ([Some(a), Some(b), Some(c)], Some(first)) = (others, first) else { return Ok(()) };
         let ratio = 3.0 * first / (a + b + c);
-        // The sums have one degree of freedom for each unknown, so that of few unknowns scatters.
+        // The sums have one degree of freedom per unknown and scatter more for few unknowns.
         let scatter = (8.0 / (3.0 * solution.root.ncols() as f64)).sqrt();
         if ratio > HALVES.max((CHANCE * scatter).exp()) {
             self.add(
@@ -256,7 +258,7 @@ impl Criticism {
     }
 }
 
-/// Whether a residual is so large that the log may have to be read in another way.
+/// Returns whether a residual is large enough to test other interpretations of the log.
 pub(crate) fn is_suspicious(all: f64, joints: &[Residual]) -> bool {
     let largest = largest_force(joints);
     let most = |r: &Residual| if r.force() >= IDLE * largest { 0.5 * JOINT } else { JOINT };
@@ -268,7 +270,7 @@ fn percent(x: f64) -> String {
 }
 
 impl Residual {
-    /// Root mean square of the force.
+    /// Returns the root mean square of the force.
     fn force(&self) -> f64 {
         if self.relative_rms > 0.0 { self.rms / self.relative_rms } else { 0.0 }
     }

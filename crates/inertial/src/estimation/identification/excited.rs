@@ -1,9 +1,10 @@
-//! Excited directions: combinations of unknowns that the data determine, compared with the prior.
+//! Excited directions: combinations of unknowns that the data determine, relative to the prior.
 //!
-//! A measured motion is never quite still: filtered noise moves every joint a little, so by rank alone every direction is excited.
-//! A direction of the unknowns counts as excited where its standard error by the data alone is less than [`LEAST`] times the width of
-//! the prior (each body known to about its own size, see [`crate::estimation::consistent`]). The limit is generous: an excited
-//! direction may still be uncertain, which its standard error states; one that is not excited holds only noise.
+//! Measured joints are never exactly at rest: filtered noise moves every joint a little, so all directions would be excited by
+//! rank alone. A direction of the unknowns counts as excited if its standard error from the data alone is less than [`LEAST`]
+//! times the width of the prior (each body known to about its own size, see [`crate::estimation::consistent`]). The limit is
+//! generous: an excited direction may still be uncertain, as its standard error shows. A direction that is not excited contains
+//! only noise.
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
@@ -21,13 +22,13 @@ use crate::{Error, Result};
 /// Standard error, in widths of the prior, above which a direction counts as not excited.
 const LEAST: f64 = 1e4;
 
-/// The directions that a motion did not show.
+/// Directions that a motion does not excite.
 pub(crate) struct Hidden {
-    /// A basis, one direction in each column, in units of the prior.
+    /// Basis with one direction per column, in units of the prior.
     basis: DMatrix<f64>,
     /// Scales of the unknowns.
     scale: DVector<f64>,
-    /// Base parameters, which come first.
+    /// Number of base parameters, which come first.
     rank: usize,
 }
 
@@ -41,14 +42,14 @@ impl Hidden {
         let believed = believed(equations, summary, squares, prior)?;
         let scale = believed.diagonal().map(|x| x.max(f64::MIN_POSITIVE).sqrt());
         let n = scale.len();
-        // Bodies far from their frames have parameters that are correlated but for rounding: as much as that needs is added.
+        // Parameters of bodies far from their frames are fully correlated up to rounding: add the smallest sufficient shift.
         let root = [1e-12, 1e-9, 1e-6, 1e-3].into_iter().find_map(|more| {
             let entry = |i: usize, j: usize| believed[(i, j)] / (scale[i] * scale[j]);
             let correlation = DMatrix::from_fn(n, n, |i, j| entry(i, j) + if i == j { more } else { 0.0 });
             correlation.cholesky().map(Cholesky::unpack)
         });
         let root = root.unwrap_or_else(|| DMatrix::identity(n, n));
-        // Without what rounding alone shows.
+        // Remove the directions that are not zero only because of rounding.
         let mut data = information(equations, summary, &squares.weights)?.matrix();
         let unit = squares.scale();
         for (mut column, s) in data.column_iter_mut().zip(unit.iter()) {
@@ -68,26 +69,27 @@ impl Hidden {
         Ok(Self { basis, scale, rank: equations.rank() })
     }
 
-    /// Number of directions.
+    /// Returns the number of directions.
     pub fn len(&self) -> usize {
         self.basis.ncols()
     }
 
-    /// Number of those that base parameters have a part in.
+    /// Returns the number of directions that involve base parameters.
     pub fn of_base(&self) -> Result<usize> {
         let base = self.basis.rows(0, self.rank).into_owned();
-        // Of columns of unit length: those that are of joint terms alone leave rounding.
+        // The columns have unit length: directions of joint terms alone yield only rounding errors.
         Ok(singular_values(&base)?.into_iter().filter(|&s| s > 1e-6).count())
     }
 
-    /// Each with the unknown it is named after: adding any of them to the unknowns hardly changes a prediction.
+    /// Returns the directions, each with the unknown that it is named after. Adding any of them to the unknowns hardly changes a
+    /// prediction.
     pub fn combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
         named_directions(&self.basis, &self.scale)
     }
 
-    /// Unknowns with a part in them.
+    /// Returns the unknowns that the directions involve.
     pub fn unknowns(&self) -> impl Iterator<Item = usize> {
-        // A direction of unit length has its main entries above this.
+        // Threshold for the main entries of a direction of unit length.
         (0..self.basis.nrows()).filter(|&i| self.basis.row(i).norm() > 0.1)
     }
 }

@@ -1,4 +1,4 @@
-//! Identification: from a summary to the result.
+//! Identification of parameters from a summary.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,43 +33,44 @@ use crate::optimize::Options;
 use crate::spatial::Inertia;
 use crate::{Error, Result};
 
-/// Choices of [`identify`].
+/// Options of [`identify`].
 #[derive(Debug, Clone)]
 pub struct IdentifyOptions {
     /// Estimator to use.
     pub estimator: Estimator,
     /// Solver of the consistent estimator.
     pub solver: Solver,
-    /// Prior bodies of the consistent estimator; by default those of the model.
+    /// Prior bodies of the consistent estimator. Default: the bodies of the model.
     pub prior: Option<Prior>,
     /// Weight of the prior, see [`crate::estimation::consistent`].
     pub prior_weight: f64,
-    /// Distance of a body from its prior.
+    /// Distance between a body and its prior.
     pub prior_kind: PriorKind,
-    /// Whether estimators without constraints give the parameters of least norm (the pseudo-inverse) instead of
-    /// those of the model with their base parameters adjusted.
+    /// Whether estimators without constraints return the parameters of least norm (the pseudo-inverse) instead of those of the
+    /// model with adjusted base parameters.
     pub least_norm: bool,
     /// Bounds on bodies.
     pub bounds: Option<Bounds>,
-    /// Whether to determine the essential unknowns; estimators without constraints then take the others as zero.
+    /// Whether to determine the essential unknowns; estimators without constraints then set the others to zero.
     pub essential: bool,
     /// Whether to return the covariance of the base parameters.
     pub covariance: bool,
-    /// Guaranteed intervals to return.
+    /// Options of guaranteed intervals, if they are computed.
     pub intervals: Option<IntervalOptions>,
-    /// Posterior of the consistent estimator to sample.
+    /// Options of the posterior of the consistent estimator, if it is sampled.
     pub posterior: Option<PosteriorOptions>,
-    /// Time of the consistent estimator's solver: afterwards it returns its best estimate so far, with its duality gap.
+    /// Time limit of the solver of the consistent estimator. When it is exceeded, the solver returns its best estimate so far,
+    /// with its duality gap.
     pub time_limit: Option<Duration>,
 }
 
 impl IdentifyOptions {
-    /// The prior: by default the model's own bodies.
+    /// Returns the prior. The default is the bodies of the model.
     pub fn prior(&self, mechanism: &Mechanism) -> Result<Prior> {
         self.prior.clone().map_or_else(|| Prior::new(mechanism), Ok)
     }
 
-    /// Options of the consistent estimator.
+    /// Returns the options of the consistent estimator.
     pub fn consistency<'a>(&'a self, prior: &'a Prior) -> Consistency<'a> {
         Consistency {
             solver: self.solver,
@@ -145,7 +146,7 @@ pub fn identify(
     estimate(equations, summary, validation, options, squares, &[])
 }
 
-/// Chooses the joint model and estimates the parameters with it; returns whether drives are coupled that the model does not couple.
+/// Selects the joint model and estimates the parameters with it. Returns whether it couples drives that the model does not couple.
 fn identify_chosen(
     wide: &Equations<'_>,
     summary: &Summary,
@@ -167,8 +168,8 @@ pub(crate) fn weighting(options: &IdentifyOptions) -> Weighting {
     if options.estimator == Estimator::Ols { Weighting::Ordinary } else { Weighting::Weighted }
 }
 
-/// Estimates the parameters with less weight on outliers ([`Estimator::Irls`]); `pass` makes a summary of the data for given equations with Huber's
-/// weights, see [`robust()`].
+/// Estimates the parameters with less weight on outliers ([`Estimator::Irls`]). `pass` computes a summary of the data for given
+/// equations with Huber weights, see [`robust()`].
 pub fn identify_robust(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -188,7 +189,7 @@ pub fn identify_robust(
     estimate_robust(equations, summary, validation, options, &[], pass)
 }
 
-/// From robust least squares to the result.
+/// Computes the result of a robust least-squares fit.
 fn estimate_robust(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -206,10 +207,10 @@ fn estimate_robust(
     Ok(out)
 }
 
-/// Adds to a covariance what terms that were left out leave open.
+/// Adds the uncertainty due to omitted terms to a covariance.
 ///
-/// A doubt states how least squares would change. Where a prior decides on an unknown instead of the data, the estimate changes less,
-/// in proportion to the share of the data in its variance.
+/// A doubt contains the change of the least-squares estimate. If an unknown is determined by the prior instead of the data, the
+/// estimate changes less, in proportion to the share of the data in its variance.
 fn widen(covariance: &mut DMatrix<f64>, of_data: &DMatrix<f64>, doubts: &[Doubt]) {
     let unknowns = covariance.nrows();
     let share = |j: usize| {
@@ -223,7 +224,7 @@ fn widen(covariance: &mut DMatrix<f64>, of_data: &DMatrix<f64>, doubts: &[Doubt]
     }
 }
 
-/// From least squares to the result.
+/// Computes the result of a least-squares fit.
 fn estimate(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -295,7 +296,7 @@ fn estimate(
         (parameters, values, None, squares.covariance.clone(), Vec::new(), None)
     } else {
         let values = squares.values.as_slice().to_vec();
-        // What the model gives of rotors is not the links'.
+        // Rotor inertias given by the model are not part of the link inertias.
         let mut base = squares.values.rows(0, equations.rank()).into_owned();
         equations.grounded_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
         let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
@@ -367,8 +368,8 @@ fn estimate(
     })
 }
 
-/// Singular values of the base parameters' part of the data, in columns of unit length, after the joints' terms have taken
-/// theirs.
+/// Computes the singular values of the data in the base parameters, with columns of unit length, after elimination of the joint
+/// terms.
 fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Vec<f64>> {
     let (rank, all) = (equations.rank(), equations.len());
     let columns: Vec<usize> = (rank..all).chain(0..rank).collect();
@@ -385,8 +386,8 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
     Ok(singular_values(&own)?)
 }
 
-/// Names links heavier than three times the whole robot, as its model or the distances between its joints have it: the data
-/// cannot mean that. A model that says neither (a body behind a sensor) is no measure.
+/// Names links that weigh more than three times the mass of the robot according to its model or to the distances between its
+/// joints: such estimates are implausible. A model without masses and distances (a body behind a sensor) is not tested.
 fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<String>> {
     let says = |b: &Body| b.inertia.mass > 0.0 || b.placement.translation.norm() > 0.0;
     if !mechanism.bodies().iter().any(says) {
@@ -418,7 +419,7 @@ fn not_shown(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String,
     hidden.combinations().into_iter().map(named).collect()
 }
 
-/// Names the unknowns with a part in what the motion did not show.
+/// Names the unknowns that the unexcited directions involve.
 fn unseen(equations: &Equations<'_>, hidden: &Hidden) -> Option<String> {
     let mut names: Vec<_> = hidden.unknowns().map(|i| equations.names[i].as_str()).collect();
     let more = names.len().saturating_sub(12);

@@ -8,7 +8,7 @@ use crate::mechanism::{BodyKind, Mechanism};
 use crate::{Error, Result};
 
 impl JointEstimate {
-    /// Terms with their values, in the force of this joint's drive.
+    /// Returns the terms with their values, in the force of the drive of this joint.
     fn values(&self) -> impl Iterator<Item = (Term, f64)> {
         let all = [
             (Term::Viscous, self.viscous),
@@ -22,7 +22,7 @@ impl JointEstimate {
         all.into_iter().filter_map(|(term, value)| Some((term, value?)))
     }
 
-    /// Speed and shape of the Stribeck friction.
+    /// Returns the speed and exponent of the Stribeck friction.
     fn bend(&self) -> Result<Option<Bend>> {
         let positive = |x: Option<f64>, what: &str| {
             x.filter(|x| *x > 0.0 && x.is_finite()).ok_or_else(|| {
@@ -40,10 +40,11 @@ impl JointEstimate {
 }
 
 impl<'m> Equations<'m> {
-    /// Creates the equations of a mechanism whose joints have the given terms, with the values of all unknowns: for predicting forces.
+    /// Creates the equations of a mechanism whose joints have the given terms, with the values of all unknowns: for predicting
+    /// forces.
     ///
-    /// A joint that is listed has exactly these terms; the others have the friction and armature of the mechanism. Terms of formulas
-    /// and gains of drives are left out.
+    /// A listed joint has exactly these terms; the others have the friction and armature of the mechanism. Terms of formulas and
+    /// drive gains are ignored.
     pub fn with_joint_values(
         mechanism: &'m Mechanism,
         joints: &[JointEstimate],
@@ -95,7 +96,7 @@ impl<'m> Equations<'m> {
     }
 }
 
-/// Inertia of the rotors that are bodies of the model, reflected to the joint that they drive.
+/// Returns the inertia of the rotors that are bodies of the model, reflected to the joint that they drive.
 fn rotor_bodies(equations: &Equations<'_>, row: usize) -> f64 {
     let v = equations.tree_coordinate(row);
     let bodies = equations.mechanism().bodies().iter();

@@ -1,4 +1,4 @@
-//! Parameters of least norm among all that explain the data alike: the solution that the pseudo-inverse of the regressor gives.
+//! Parameters of least norm among all that fit the data equally well: the solution given by the pseudo-inverse of the regressor.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -7,14 +7,14 @@ use crate::estimation::least_squares::fit::LeastSquares;
 use crate::identifiability::Regrouping;
 use crate::linalg::{Svd, null_space};
 
-/// Relative singular value below which directions of a basis count as dependent: the basis is orthonormal but for its units.
+/// Relative singular value below which directions of a basis count as dependent. The basis is orthonormal up to its units.
 const DEPENDENT: f64 = 1e-12;
 
-/// Returns all parameters, and the unknowns that they have, of least Euclidean norm (joint terms counted) among those that a
-/// least-squares fit does not tell apart.
+/// Returns all parameters of least Euclidean norm (including joint terms) among those that a least-squares fit cannot distinguish,
+/// and the corresponding unknowns.
 ///
-/// With `u = M x` the unknowns of parameters and joint terms `x`, and `C` orthogonal to the directions that the motion did not
-/// show, it is the shortest `x` with `Cᵀ M x = Cᵀ u` for the fitted `u`.
+/// Let `u = M x` be the unknowns of parameters and joint terms `x`, and `C` a basis orthogonal to the directions that are not
+/// excited. The solution is the shortest `x` with `Cᵀ M x = Cᵀ u` for the fitted `u`.
 pub(crate) fn least_norm(regrouping: &Regrouping, fit: &LeastSquares) -> Result<(Vec<f64>, Vec<f64>)> {
     regrouping.check_listed()?;
     let (unknowns, parameters) = (fit.values.len(), regrouping.parameters);

@@ -1,4 +1,4 @@
-//! Identification of a robot: from a summary to parameters, residuals and warnings.
+//! Identification of a robot: parameters, residuals and warnings from a summary.
 
 pub(crate) mod criticism;
 pub(crate) mod excited;

@@ -8,19 +8,19 @@ use crate::estimation::reduction::rows::{RowBlock, Visitor};
 use crate::estimation::reduction::term_columns::ShaftSpeeds;
 use crate::{Error, Result};
 
-/// Predicted forces, sample after sample: those of the coordinates, and where it is measured the wrench on a fixed base.
+/// Predicted forces, sample after sample: those of the coordinates and, if it is measured, the wrench on a fixed base.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Prediction {
-    /// Whole force.
+    /// Total force.
     pub force: Vec<f64>,
-    /// The part of it that is friction.
+    /// Friction part of the force.
     pub friction: Vec<f64>,
 }
 
 impl Equations<'_> {
-    /// The equations whose unknowns are the [`Identification::values`] of a result that was obtained with these ones: where the
-    /// joints' model was found from the data, that model.
+    /// Returns the equations whose unknowns are the [`Identification::values`] of a result of these equations. If the joint model
+    /// was selected from the data, these are the equations of the selected model.
     pub fn chosen(&self, result: &Identification) -> Result<Self> {
         if !self.is_wide() {
             return Ok(self.clone());
@@ -49,7 +49,7 @@ impl Equations<'_> {
 struct Predictor<'v> {
     values: &'v [f64],
     out: Prediction,
-    /// Memory to be used again.
+    /// Reusable memory.
     column: Vec<f64>,
 }
 
@@ -86,7 +86,7 @@ impl Visitor for Predictor<'_> {
 }
 
 impl Term {
-    /// Returns whether it is friction: a force that depends on the speed.
+    /// Returns whether the term is friction, that is a force that depends on the speed.
     fn is_friction(self) -> bool {
         matches!(
             self,

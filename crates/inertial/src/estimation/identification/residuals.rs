@@ -1,4 +1,4 @@
-//! Residuals of given unknowns: relative size, whiteness, validation.
+//! Residuals for given unknowns: relative size, whiteness, validation.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,40 +8,41 @@ use crate::estimation::reduction::factor::{Factor, LAGS, Lag};
 use crate::estimation::reduction::summary::Summary;
 use crate::{Error, Result};
 
-/// The residual of one coordinate.
+/// Residual of one coordinate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Residual {
-    /// The coordinate.
+    /// Name of the coordinate.
     pub joint: String,
-    /// Number of samples that counted.
+    /// Number of samples that were used.
     pub samples: usize,
-    /// Root mean square of measured less predicted force, in the band of the identification filter.
+    /// Root mean square of the difference between measured and predicted force, in the band of the identification filter.
     pub rms: f64,
-    /// Residual relative to the root mean square of the measured force; infinite (`null` in JSON) where that force was zero and the
+    /// Residual relative to the root mean square of the measured force; infinite (`null` in JSON) if that force is zero and the
     /// residual is not.
     #[schemars(with = "Option<f64>")]
     pub relative_rms: f64,
-    /// Root mean square against the unfiltered force, over all samples, also those that did not count.
+    /// Root mean square residual of the unfiltered force, over all samples, including those that were not used.
     pub rms_raw: f64,
-    /// The same over the root mean square of the unfiltered force.
+    /// Residual `rms_raw` relative to the root mean square of the unfiltered force.
     #[schemars(with = "Option<f64>")]
     pub relative_rms_raw: f64,
-    /// Share of the samples that did not count.
+    /// Share of the samples that were not used.
     pub left_out: f64,
-    /// Durbin and Watson's statistic of residuals one independent sample apart (by the filter's band), less what the filter
-    /// alone would make of it: about 2 where they are white, towards 0 where one is like the one before it. Absent where no
-    /// two samples are that far apart.
+    /// Durbin-Watson statistic of residuals one independent sample apart (according to the band of the filter), corrected for the
+    /// correlation caused by the filter: about 2 for white residuals, towards 0 for positively correlated ones. Absent if no two
+    /// samples are that far apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durbin_watson: Option<f64>,
-    /// Whether it differs from that of white residuals by less than five standard deviations (of chance: once in two million).
+    /// Whether the statistic differs from that of white residuals by less than five standard deviations (exceeded by chance once
+    /// in two million).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub white: Option<bool>,
-    /// Ljung and Box's statistic `Q = n (n + 2) Σ ρₖ²/(n − k)` of the correlations of residuals one to four independent
-    /// samples apart, less those that the filter alone makes.
+    /// Ljung-Box statistic `Q = n (n + 2) Σ ρₖ²/(n − k)` of the correlations of residuals one to four independent samples apart,
+    /// corrected for the correlations caused by the filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ljung_box: Option<f64>,
-    /// The probability that white noise has a larger one (chi-square with as many degrees of freedom as lags).
+    /// Probability that white noise has a larger Ljung-Box statistic (chi-square with as many degrees of freedom as lags).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ljung_box_p: Option<f64>,
 }
@@ -50,48 +51,48 @@ pub struct Residual {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Validation {
-    /// The object's schema.
+    /// Schema of the JSON object.
     #[schemars(extend("const" = "inertial/validation/1"))]
     pub schema: &'static str,
     /// Number of samples.
     pub samples: usize,
     /// Residuals by coordinate.
     pub joints: Vec<Residual>,
-    /// Coordinates whose force was measured, but with fewer than [`Validation::ENOUGH`] samples that count.
+    /// Coordinates whose force was measured, but with fewer than [`Validation::ENOUGH`] usable samples.
     pub unjudged: Vec<String>,
-    /// Root of the summed squared residuals over the summed squared forces, all coordinates together.
+    /// Root of the summed squared residuals over the summed squared forces, for all coordinates together.
     #[schemars(with = "Option<f64>")]
     pub relative_rms: f64,
-    /// The same against unfiltered forces, over all samples.
+    /// Relative residual of the unfiltered forces, over all samples.
     #[schemars(with = "Option<f64>")]
     pub relative_rms_raw: f64,
-    /// Share of the samples that did not count, all coordinates together.
+    /// Share of the samples that were not used, for all coordinates together.
     pub left_out: f64,
 }
 
 impl Validation {
-    /// Samples that a coordinate needs for a judgement: one per block of the standard errors.
+    /// Number of samples that the assessment of a coordinate needs: one per block of the standard errors.
     pub const ENOUGH: usize = 16;
 
-    /// Returns whether the residual is not above a threshold and every coordinate was judged.
+    /// Returns whether the residual does not exceed a threshold and every coordinate was assessed.
     pub fn is_within(&self, threshold: f64) -> bool {
         self.unjudged.is_empty() && self.relative_rms <= threshold
     }
 }
 
-/// Squared sums of residual, force and raw residual.
+/// Sums of squares of residual, force and raw residual.
 pub(crate) struct Sums {
     pub residual: f64,
     pub tau: f64,
-    /// These two over all samples.
+    /// Sums of squares of the unfiltered residual and force over all samples.
     pub residual_raw: f64,
     pub tau_raw: f64,
 }
 
-/// Probability of a Ljung-Box statistic below which a residual is not called white.
+/// Probability of a Ljung-Box statistic below which a residual is not white.
 const UNLIKELY: f64 = 1e-4;
 
-/// Squared residual, relative to the largest squared part of it, that sums of products show to a hundredth.
+/// Squared residual, relative to its largest squared part, from which sums of products are accurate to a hundredth.
 const VISIBLE: f64 = 1e-12;
 
 /// Whiteness of a residual.
@@ -102,7 +103,7 @@ struct Whiteness {
 }
 
 impl Factor {
-    /// Computes the whiteness of the residual at the values of this coordinate's own unknowns.
+    /// Computes the whiteness of the residual at the given values of the unknowns of this coordinate.
     fn whiteness(&self, x: impl Fn(usize) -> f64, residual: f64) -> Option<Whiteness> {
         if self.lags[0].gram.rows == 0 || residual <= 0.0 {
             return None;
@@ -110,7 +111,7 @@ impl Factor {
         let variance = residual / self.count as f64;
         let n = self.unknowns();
         let coefficients: Vec<f64> = (0..n).map(|k| -x(k)).chain([1.0]).collect();
-        // Sums of products do not show residuals that are rounding errors of their parts.
+        // Sums of products are not accurate for residuals at the level of rounding errors.
         let parts = self.lags[0].gram.largest_part(&coefficients);
         if 2.0 * self.lags[0].gram.rows as f64 * variance < VISIBLE * parts {
             return None;
@@ -124,22 +125,22 @@ impl Factor {
         let first = correlation(&self.lags[0]);
         let all = self.lags.iter().all(|lag| lag.gram.rows > 0);
         let squares = self.lags.iter().enumerate().map(|(k, lag)| {
-            // Of n samples n − k pairs are k apart.
+            // There are n − k pairs of n samples at lag k.
             let (pairs, k) = (lag.independent.max(1.0), (k + 1) as f64);
             (pairs + k) * (pairs + k + 2.0) / pairs * correlation(lag).powi(2)
         });
         let ljung_box: Option<f64> = all.then(|| squares.sum());
         Some(Whiteness {
-            // Differences from what the filter leaves may pass the ends that the number itself has.
+            // After the correction for the filter, the statistic may exceed its range.
             durbin_watson: (2.0 * (1.0 - first)).clamp(0.0, 4.0),
-            // ρ of independent samples has the variance of their number.
+            // The variance of ρ of n independent samples is 1/n.
             white: first.abs() * self.lags[0].independent.sqrt() < 5.0
                 && ljung_box.is_none_or(|q| chi_square_above(LAGS, q) >= UNLIKELY),
             ljung_box,
         })
     }
 
-    /// Computes sums of squares at the values of this coordinate's own unknowns.
+    /// Computes sums of squares at the given values of the unknowns of this coordinate.
     pub(crate) fn sums(&self, x: impl Fn(usize) -> f64) -> Sums {
         let n = self.unknowns();
         let (mut out, r) =
@@ -162,7 +163,7 @@ impl Factor {
     }
 }
 
-/// Judges any values of the unknowns by a summary.
+/// Computes the residuals of a summary at given values of the unknowns.
 pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) -> Result<Validation> {
     summary.check(equations)?;
     if values.len() != equations.len() {
@@ -222,12 +223,12 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
     })
 }
 
-/// Root of a ratio of squares. No residual is none of any force; a residual of no force is beyond every bound.
+/// Returns the root of a ratio of squares: zero for a zero residual, infinite for a nonzero residual of a zero force.
 fn ratio(residual: f64, tau: f64) -> f64 {
     if residual == 0.0 { 0.0 } else { (residual / tau).sqrt() }
 }
 
-/// The probability that chi-square with an even number of degrees of freedom is above `x`.
+/// Returns the probability that a chi-square variable with an even number of degrees of freedom exceeds `x`.
 fn chi_square_above(freedom: usize, x: f64) -> f64 {
     let half = 0.5 * x;
     let (mut sum, mut term) = (0.0, (-half).exp());

@@ -20,35 +20,35 @@ use crate::estimation::model_selection::evidence::TermChoice;
 use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::spatial::Inertia;
 
-/// The mechanism in numbers.
+/// Name and size of the mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelSize {
     /// Name.
     pub name: String,
-    /// Number of links that move.
+    /// Number of moving links.
     pub bodies: usize,
     /// Degrees of freedom.
     pub dof: usize,
 }
 
-/// A tensor about the centre of mass, along the link's axes.
+/// Inertia tensor about the centre of mass, along the axes of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Tensor {
     /// Moment about x (kg m²).
     pub ixx: f64,
-    /// Entry x, y of the tensor (kg m²): the product of inertia with its sign turned.
+    /// Entry x, y of the tensor (kg m²): the negative product of inertia.
     pub ixy: f64,
-    /// Entry x, z of the tensor (kg m²): the product of inertia with its sign turned.
+    /// Entry x, z of the tensor (kg m²): the negative product of inertia.
     pub ixz: f64,
     /// Moment about y (kg m²).
     pub iyy: f64,
-    /// Entry y, z of the tensor (kg m²): the product of inertia with its sign turned.
+    /// Entry y, z of the tensor (kg m²): the negative product of inertia.
     pub iyz: f64,
     /// Moment about z (kg m²).
     pub izz: f64,
 }
 
-/// A body as estimated.
+/// Estimated body.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BodyEstimate {
@@ -56,18 +56,19 @@ pub struct BodyEstimate {
     pub name: String,
     /// Mass (kg).
     pub mass: f64,
-    /// Centre of mass in the body's frame (m); the origin where the mass is zero.
+    /// Centre of mass in the frame of the body (m); the origin if the mass is zero.
     pub com: [f64; 3],
-    /// Standard error of the mass, the prior's part in it: as large as the prior allows where the motion shows the mass only
-    /// together with other parameters. Absent where the estimator has no prior, and where torques leave the mass of a payload open.
+    /// Standard error of the mass, including the prior: as large as the prior permits if the motion excites the mass only together
+    /// with other parameters. Absent if the estimator has no prior, or if the torques do not determine the mass of a payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mass_std_error: Option<f64>,
-    /// Standard errors of the centre of mass; absent where the mass has none, and where torques leave a coordinate of it open.
+    /// Standard errors of the centre of mass; absent if the mass has none, or if the torques do not determine one of its
+    /// coordinates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub com_std_error: Option<[f64; 3]>,
     /// Inertia about the centre of mass.
     pub inertia: Tensor,
-    /// Whether a body can have these values.
+    /// Whether the values are physically consistent.
     pub consistent: bool,
     /// Smallest eigenvalue of the pseudo-inertia.
     pub pseudo_inertia_min_eigenvalue: f64,
@@ -77,7 +78,7 @@ pub struct BodyEstimate {
 }
 
 impl BodyEstimate {
-    /// Creates the estimate of a body, with its verdict of consistency.
+    /// Creates the estimate of a body and checks its physical consistency.
     pub fn new(name: &str, inertia: &Inertia<f64>) -> Result<Self> {
         let verdict = judge(inertia, DEFAULT_TOLERANCE)?;
         let t = inertia.about_com();
@@ -104,7 +105,7 @@ impl BodyEstimate {
     /// Adds standard errors from the covariance of the ten parameters.
     pub(crate) fn with_errors(mut self, covariance: impl Fn(usize, usize) -> f64) -> Self {
         self.mass_std_error = Some(covariance(0, 0).max(0.0).sqrt());
-        // Of c = h/m, to first order.
+        // Standard error of c = h/m, to first order.
         let com = |k: usize| {
             let c = self.com[k];
             let variance =
@@ -116,7 +117,7 @@ impl BodyEstimate {
     }
 }
 
-/// A joint's own model as estimated; what was not asked for is absent.
+/// Estimated model of a joint; terms that were not estimated are absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
@@ -135,13 +136,13 @@ pub struct JointEstimate {
     /// Coulomb friction of backward motion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coulomb_negative: Option<f64>,
-    /// Friction at rest above the Coulomb friction.
+    /// Excess of the static friction over the Coulomb friction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stribeck: Option<f64>,
-    /// The speed at which it has fallen to 1/e.
+    /// Speed at which the excess has decreased to 1/e.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stribeck_velocity: Option<f64>,
-    /// The exponent with which it falls.
+    /// Exponent of the Stribeck curve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stribeck_exponent: Option<f64>,
     /// Constant offset of the measured torque.
@@ -150,16 +151,16 @@ pub struct JointEstimate {
     /// Rotor inertia, reflected to the joint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotor_inertia: Option<f64>,
-    /// Factor of the logged torque, where drive gains were to be found.
+    /// Factor of the logged torque, if drive gains are estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// Standard error.
+    /// Standard error of the gain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain_std_error: Option<f64>,
-    /// Joints that its drive turns with, where that is not this joint alone.
+    /// Joints that the drive turns with, if it is coupled to more than this joint.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub turns_with: BTreeMap<String, f64>,
-    /// The user's own terms.
+    /// User-defined terms.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub terms: BTreeMap<String, f64>,
     /// Standard errors of these terms, by name.
@@ -167,17 +168,17 @@ pub struct JointEstimate {
     pub std_errors: BTreeMap<String, f64>,
 }
 
-/// A base parameter as estimated.
+/// Estimated base parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ParameterEstimate {
-    /// `BODY.NAME` of the combination.
+    /// Name of the combination as `BODY.NAME`.
     pub name: String,
     /// Value.
     pub value: f64,
-    /// Standard error; of consistent estimators with the prior's part, see `ConsistentFit::covariance`.
+    /// Standard error; with the part of the prior for consistent estimators, see `ConsistentFit::covariance`.
     pub std_error: f64,
-    /// Standard error over the value; absent where that is zero or next to it.
+    /// Standard error relative to the value; absent if the value is zero or almost zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative_std_error: Option<f64>,
 }
@@ -191,13 +192,13 @@ impl ParameterEstimate {
 
     pub(crate) fn set_std_error(&mut self, std_error: f64) {
         self.std_error = std_error;
-        // Of a value near the smallest double it is more than any number.
+        // The ratio overflows for values close to the smallest double.
         self.relative_std_error =
             Some((std_error / self.value).abs()).filter(|relative| relative.is_finite());
     }
 }
 
-/// Time by which torques come later than the motion.
+/// Lag of the torques behind the motion.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TorqueLag {
@@ -207,14 +208,14 @@ pub struct TorqueLag {
     pub std_error: f64,
 }
 
-/// The result of `identify`; serializes to the object of `identify --json`.
+/// Result of `identify`; serializes to the object of `identify --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Identification {
-    /// The object's schema.
+    /// Schema of the JSON object.
     #[schemars(extend("const" = "inertial/identification/1"))]
     pub schema: &'static str,
-    /// The mechanism.
+    /// Mechanism.
     pub model: ModelSize,
     /// Estimator.
     pub estimator: &'static str,
@@ -222,66 +223,66 @@ pub struct Identification {
     pub samples: usize,
     /// Number of base parameters.
     pub rank: usize,
-    /// Number of directions of base parameters that this motion showed.
+    /// Number of excited directions of base parameters.
     pub excited: usize,
-    /// The bodies.
+    /// Estimated bodies.
     pub bodies: Vec<BodyEstimate>,
-    /// The joints.
+    /// Estimated joints.
     pub joints: Vec<JointEstimate>,
-    /// The base parameters.
+    /// Estimated base parameters.
     pub base_parameters: Vec<ParameterEstimate>,
     /// Residuals of the data that were fitted.
     pub fit: Vec<Residual>,
     /// Relative residual of all joints together.
     #[schemars(with = "Option<f64>")]
     pub fit_relative_rms: f64,
-    /// The same against unfiltered forces, over all samples, also those that did not count.
+    /// Relative residual of the unfiltered forces, over all samples, including those that were not used.
     #[schemars(with = "Option<f64>")]
     pub fit_relative_rms_raw: f64,
-    /// Share of the samples that did not count, all joints together.
+    /// Share of the samples that were not used, for all joints together.
     pub fit_left_out: f64,
-    /// Residuals of the data kept for validation.
+    /// Residuals of the held-out data.
     pub validation: Vec<Residual>,
-    /// Relative residual of all joints together.
+    /// Relative residual of the held-out data, for all joints together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_relative_rms: Option<f64>,
-    /// The same against unfiltered forces, over all samples.
+    /// Relative residual of the unfiltered held-out forces, over all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_relative_rms_raw: Option<f64>,
-    /// Share of the samples that did not count, all joints together.
+    /// Share of the held-out samples that were not used, for all joints together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_left_out: Option<f64>,
-    /// Combinations of unknowns that the motion did not show: adding any of them changes no prediction.
+    /// Combinations of unknowns that the motion did not excite. Adding any of them does not change a prediction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_shown: Vec<BTreeMap<String, f64>>,
-    /// Unknowns that the noise does not cover, where asked for.
+    /// Unknowns that are significant against the noise, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub essential: Option<Essential>,
-    /// Covariance of the base parameters, where asked for; its diagonal has the squares of their standard errors.
+    /// Covariance of the base parameters, if requested; its diagonal holds the squares of their standard errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub covariance: Vec<Vec<f64>>,
-    /// Intervals that contain the values of all consistent robots that explain the data within the given noise, where asked for.
+    /// Intervals that contain the values of all consistent robots that fit the data within the given noise, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Interval>,
-    /// Posterior of consistent bodies, where asked for.
+    /// Posterior of consistent bodies, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub posterior: Option<Posterior>,
-    /// Duality gap of the consistent estimator: cost less proven lower bound.
+    /// Duality gap of the consistent estimator: cost minus proven lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,
-    /// Whether the result can be used.
+    /// Usability of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Reasons of the verdict.
+    /// Reasons for the verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
-    /// Errors of model and sensors, estimated beside the unknowns.
+    /// Errors of model and sensors, estimated together with the unknowns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<Deviation>,
     /// Lag of the torques that was estimated and corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag: Option<TorqueLag>,
-    /// Joint terms that the data decided on, chosen or not.
+    /// Joint terms that were tested with the data, selected or not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<TermChoice>,
     /// Warnings.
@@ -289,32 +290,32 @@ pub struct Identification {
     /// All inertial parameters, for computation.
     #[serde(skip)]
     pub parameters: Vec<f64>,
-    /// The unknowns of the equations, for computation.
+    /// Unknowns of the equations, for computation.
     #[serde(skip)]
     pub values: Vec<f64>,
-    /// Names of the unknowns: base parameters, then terms of the joints; none of payloads.
+    /// Names of the unknowns: base parameters, then joint terms; empty for payloads.
     #[serde(skip)]
     pub names: Vec<String>,
     /// Covariance of the unknowns.
     #[serde(skip)]
     pub value_covariance: DMatrix<f64>,
-    /// Excitation of the base parameters, whatever the joint terms are: singular values of unit columns, the
-    /// greatest first.
+    /// Excitation of the base parameters, independent of the joint terms: singular values for columns of unit length, in
+    /// descending order.
     #[serde(skip)]
     pub singular_values: Vec<f64>,
-    /// The drives as they were found.
+    /// Drives of the selected joint model.
     #[serde(skip)]
     pub(crate) motors: Vec<Motor>,
-    /// The joints' terms, by row.
+    /// Joint terms, by row.
     #[serde(skip)]
     pub(crate) joint_terms: Vec<(usize, Term)>,
-    /// Rotor inertias by row that act like the inertia of links.
+    /// Rotor inertias, by row, that act like the inertia of links.
     #[serde(skip)]
     pub(crate) rotors: Vec<(usize, f64)>,
 }
 
 impl Identification {
-    /// Adds a reason, before those of lesser weight.
+    /// Adds a reason, before those of lower severity.
     pub(crate) fn add_reason(&mut self, code: ReasonCode, verdict: Verdict, message: String) {
         self.verdict = Some(self.verdict.map_or(verdict, |own| own.max(verdict)));
         let place = self.reasons.iter().take_while(|r| r.verdict > verdict).count();
@@ -343,11 +344,11 @@ pub(crate) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -
 pub(crate) struct Errors<'a> {
     /// Standard errors of the unknowns.
     pub unknowns: &'a [f64],
-    /// Covariance of all parameters, where each has a prior.
+    /// Covariance of all parameters, if each has a prior.
     pub parameters: Option<&'a DMatrix<f64>>,
 }
 
-/// `rotors` are inertias, by row, that act like those of links.
+/// Returns the estimates of the joints. `rotors` are inertias, by row, that act like those of links.
 pub(crate) fn joints(
     equations: &Equations<'_>,
     estimated: &Mechanism,
@@ -416,7 +417,7 @@ pub(crate) fn joints(
 mod tests {
     use super::*;
 
-    /// They were infinite, which JSON has not: null where the schema promised a number.
+    /// Regression test: infinite values became `null` in JSON where the schema requires a number.
     #[test]
     fn relative_errors_of_values_next_to_zero_are_absent() {
         let relative = |value| ParameterEstimate::new("a.m".into(), value, 0.5).relative_std_error;

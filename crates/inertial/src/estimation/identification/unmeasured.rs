@@ -1,7 +1,7 @@
 //! Unknowns that no motion can excite because a force is not measured.
 //!
-//! The unknowns are those of complete measurement, so that logs of different sensors merge; forces that no log has make some of
-//! them invisible, which is no fault of the motion.
+//! The unknowns are those of complete measurement, so that logs of different sensors can be merged. Forces that are missing in all
+//! logs make some unknowns unidentifiable, independent of the motion.
 
 use crate::Result;
 use crate::estimation::equations::Equations;
@@ -9,7 +9,8 @@ use crate::estimation::reduction::summary::Summary;
 use crate::identifiability::{AnalyzeOptions, Measured, analyze};
 use crate::mechanism::Base;
 
-/// Says how many base parameters the measured forces can show at best, where some forces were not measured and that is fewer.
+/// Returns a message with the largest number of base parameters that the measured forces can excite, if some forces were not
+/// measured and that number is smaller.
 pub(crate) fn out_of_reach(equations: &Equations<'_>, summary: &Summary) -> Result<Option<String>> {
     let mechanism = equations.mechanism();
     let coordinates = equations.coordinates();

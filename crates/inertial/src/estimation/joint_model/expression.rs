@@ -2,16 +2,17 @@
 
 use crate::{Error, Result};
 
-/// A formula such as `sin(q2 - pi/2) * (l - 0.6)^2`, compiled.
+/// Compiled formula such as `sin(q2 - pi/2) * (l - 0.6)^2`.
 ///
-/// Operators are `+ - * / ^` (the last binds to the right and before a sign), functions `sin cos tan asin acos atan atan2
-/// sqrt exp log abs sign min max`, the constant `pi`; names are the caller's.
+/// Operators are `+ - * / ^` (the last one is right-associative and binds more strongly than a sign), functions
+/// `sin cos tan asin acos atan atan2 sqrt exp log abs sign min max`, the constant is `pi`. Further names are resolved by the
+/// caller.
 #[derive(Debug, Clone)]
 pub struct Expression {
     steps: Vec<Step>,
 }
 
-/// A coordinate that a formula can name.
+/// Variable of a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variable {
     /// Position coordinate.
@@ -20,7 +21,7 @@ pub enum Variable {
     V(usize),
     /// Acceleration coordinate.
     A(usize),
-    /// Further column of the log.
+    /// Additional column of the log.
     Column(usize),
 }
 
@@ -33,16 +34,16 @@ pub struct FormulaState<'s> {
     pub v: &'s [f64],
     /// Accelerations.
     pub a: &'s [f64],
-    /// Further columns of the log.
+    /// Additional columns of the log.
     pub columns: &'s [f64],
 }
 
 /// Meaning of a name.
 #[derive(Debug, Clone)]
 pub enum Meaning {
-    /// A coordinate.
+    /// Coordinate or column.
     Variable(Variable),
-    /// A formula of its own.
+    /// Named subexpression.
     Formula(Expression),
 }
 
@@ -112,10 +113,11 @@ impl Binary {
     }
 }
 
-/// Depth of parentheses that a formula may have: enough for formulas written by hand, and the parser cannot run out of stack.
+/// Largest depth of parentheses of a formula. It is sufficient for formulas written by hand and prevents a stack overflow of the
+/// parser.
 const DEEPEST: usize = 100;
 
-/// Steps that a formula may have once its names are written out.
+/// Largest number of steps of a formula after its names are expanded.
 const LONGEST: usize = 10_000;
 
 impl Expression {
@@ -149,7 +151,7 @@ impl Expression {
                 Step::Read(Variable::V(i)) => stack.push(state.v[i]),
                 Step::Read(Variable::A(i)) => stack.push(state.a[i]),
                 Step::Read(Variable::Column(i)) => stack.push(state.columns[i]),
-                // The reader has put as many numbers on the stack as each step takes.
+                // The reader guarantees that the stack holds enough operands for each step.
                 Step::Negate => stack.iter_mut().rev().take(1).for_each(|x| *x = -*x),
                 Step::Call(f) => stack.iter_mut().rev().take(1).for_each(|x| *x = f(*x)),
                 Step::Binary(f) => {
@@ -163,13 +165,13 @@ impl Expression {
 }
 
 impl Expression {
-    /// Returns whether velocities or accelerations appear.
+    /// Returns whether the expression uses velocities or accelerations.
     pub(crate) fn uses_rates(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Read(Variable::V(_) | Variable::A(_))))
     }
 }
 
-/// Recursive descent, to postfix.
+/// Recursive-descent parser with postfix output.
 struct Reader<'t, M> {
     text: &'t str,
     at: usize,

@@ -115,11 +115,11 @@ struct Names<'f> {
     positions: Vec<String>,
     velocities: Vec<String>,
     define: &'f BTreeMap<String, String>,
-    /// Definitions that are being read: one of them may not appear in itself.
+    /// Definitions that are being expanded, to detect recursion.
     open: RefCell<Vec<String>>,
     /// Error inside a definition.
     failed: RefCell<Option<Error>>,
-    /// Further columns of the log that were named.
+    /// Additional columns of the log that were named.
     columns: RefCell<Vec<String>>,
 }
 
@@ -172,7 +172,7 @@ impl Names<'_> {
         Some(Meaning::Variable(variable))
     }
 
-    /// Keeps the first, innermost error.
+    /// Stores the error unless there is one already: the first, innermost error is kept.
     fn fail(&self, error: Error) {
         self.failed.borrow_mut().get_or_insert(error);
     }

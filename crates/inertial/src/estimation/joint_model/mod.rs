@@ -1,4 +1,4 @@
-//! Joint models: friction, springs, drive couplings and terms written by users.
+//! Joint models: friction, springs, drive couplings and user-defined terms.
 
 pub(crate) mod expression;
 pub(crate) mod file;

@@ -1,18 +1,18 @@
-//! Stribeck curves, and the curves whose columns a summary holds.
+//! Stribeck curves, and the curves whose columns a summary stores.
 //!
-//! A summary holds the column `sign(v) exp(−(|v|/vₛ)^δ)` at [`NODES`] speeds `vₛ` for each of the [`EXPONENTS`] `δ`. Between
-//! them the column is interpolated in `ln vₛ` (six points: to 3 thousandths of its height at `δ = 2`, to 1 ten-thousandth at
-//! `δ = 1`).
+//! A summary stores the column `sign(v) exp(−(|v|/vₛ)^δ)` at [`NODES`] speeds `vₛ` for each of the [`EXPONENTS`] `δ`. Between
+//! these speeds the column is interpolated in `ln vₛ` (six points: with an error of 3 thousandths of its height at `δ = 2`, and of
+//! 1 ten-thousandth at `δ = 1`).
 
-/// Exponents of the bend: Tustin's and the Gaussian one.
+/// Exponents of the Stribeck curve: Tustin and Gaussian.
 pub(crate) const EXPONENTS: [f64; 2] = [1.0, 2.0];
-/// Speeds at which columns are kept: from 3 mm/s (or mrad/s) to 3 m/s (rad/s), steps of 0.36 in the logarithm.
+/// Number of speeds at which columns are stored: from 3 mm/s (or mrad/s) to 3 m/s (rad/s), in steps of 0.36 in the logarithm.
 pub(crate) const NODES: usize = 20;
 const SLOWEST: f64 = 3e-3;
 const FASTEST: f64 = 3.0;
-/// Negative exponent from which on the curve is zero in double precision, beside the Coulomb friction that it adds to.
+/// Negative exponent from which the curve is zero in double precision, relative to the Coulomb friction.
 const NOTHING: f64 = 40.0;
-/// Points of the interpolation.
+/// Number of points of the interpolation.
 const POINTS: usize = 6;
 
 /// Speed and shape of a Stribeck term.
@@ -25,17 +25,17 @@ pub struct Bend {
 }
 
 impl Bend {
-    /// `sign(v) exp(−(|v|/vₛ)^δ)`.
+    /// Returns `sign(v) exp(−(|v|/vₛ)^δ)`.
     pub fn value(self, v: f64) -> f64 {
         let mut out = [v];
         self.apply(&mut out);
         out[0]
     }
 
-    /// Replaces speeds by [their values](Self::value).
+    /// Replaces speeds by the [values](Self::value) of the curve.
     pub(crate) fn apply(self, speeds: &mut [f64]) {
         let factor = 1.0 / self.speed;
-        // A power costs as much as all else, and the usual exponents need none.
+        // Computing a power costs as much as the rest; the usual exponents do not need it.
         match self.exponent {
             1.0 => speeds.iter_mut().for_each(|v| *v = signed(*v, v.abs() * factor)),
             2.0 => speeds.iter_mut().for_each(|v| *v = signed(*v, (*v * factor) * (*v * factor))),
@@ -43,23 +43,24 @@ impl Bend {
         }
     }
 
-    /// Whether the mean over speeds up to `reach` away differs from the value in the middle.
+    /// Returns whether the mean over speeds up to `reach` away differs from the value at the centre.
     ///
-    /// Without a change of sign, the mean of [`RowFilter::mean`](crate::estimation::RowFilter) differs by the fourth derivative:
+    /// Without a change of sign, the mean of [`RowFilter::mean`](crate::estimation::RowFilter) differs by a fourth-derivative
+    /// term:
     /// less than `4e-3 (reach/vₛ)⁴` at `δ = 1` and `5e-2 (reach/vₛ)⁴` at `δ = 2`.
     pub(crate) fn is_bent(self, v: f64, reach: f64) -> bool {
         let (v, reach) = (v.abs(), reach.abs());
         v < reach || reach > 0.25 * self.speed && v - reach < NOTHING * self.speed
     }
 
-    /// Returns all curves of some exponents whose columns a summary holds.
+    /// Returns all curves of the given exponents whose columns a summary stores.
     pub(crate) fn nodes(exponents: &[f64]) -> impl Iterator<Item = Self> {
         exponents
             .iter()
             .flat_map(|&exponent| (0..NODES).map(move |k| Self { speed: node(k as f64).exp(), exponent }))
     }
 
-    /// The column as a combination of those held, by their numbers in [`Self::nodes`].
+    /// Returns the column as a combination of stored columns, with their indices in [`Self::nodes`].
     pub(crate) fn interpolated(self) -> Vec<(usize, f64)> {
         let shape = EXPONENTS.iter().position(|&e| e == self.exponent).unwrap_or(0);
         let x = (self.speed.ln() - node(0.0)) / step();
@@ -76,20 +77,20 @@ impl Bend {
     }
 }
 
-/// `sign(v) exp(−power)`, zero where that is nothing.
+/// Returns `sign(v) exp(−power)`, or zero if it is negligible.
 fn signed(v: f64, power: f64) -> f64 {
     let value = exp_of_negative(if power > NOTHING { NOTHING } else { power }).copysign(v);
     if v == 0.0 || power > NOTHING { 0.0 } else { value }
 }
 
-/// `exp(−x)` for `x` from 0 to [`NOTHING`], to 2e-16.
+/// Computes `exp(−x)` for `x` from 0 to [`NOTHING`], with an error of 2e-16.
 ///
-/// Summaries hold 40 columns of each joint. This form has no branches and no calls, so that loops over samples become vector
-/// instructions, which no exponential of a library does; its bits are the same on every processor.
+/// Summaries store 40 columns per joint. This implementation has no branches and no calls, so that loops over samples are
+/// vectorized, unlike library exponentials. Its results are bitwise identical on every processor.
 fn exp_of_negative(x: f64) -> f64 {
-    // ln 2 in two parts: products of the first with whole numbers up to 2¹¹ are exact.
+    // ln 2 as a sum of two parts: products of the first part with integers up to 2¹¹ are exact.
     const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
-    // Adding it rounds to a whole number, which then stands in the last bits.
+    // Adding this constant rounds to an integer, which is then stored in the last bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     const INVERSE_FACTORIALS: [f64; 13] = [
         1.0 / 479_001_600.0,
@@ -151,7 +152,7 @@ mod tests {
                     let v = reach * (1.0 + 0.2 * f64::from(k));
                     assert!(!bend.is_bent(v, reach), "{v} {reach}");
                     let error = RowFilter::mean(v, reach, |speeds| bend.apply(speeds)) - bend.value(v);
-                    // Sixteen points leave 0.7 % of the second derivative's part, which the weight takes out.
+                    // Sixteen points leave 0.7 % of the second-derivative term, which the weight cancels.
                     let most = factor * (reach / 0.1).powi(4) + 7e-3 * (reach / 0.1).powi(2);
                     assert!(error.abs() < most, "{exponent} {v} {reach}: {error}");
                 }

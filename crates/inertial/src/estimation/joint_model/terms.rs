@@ -7,7 +7,7 @@ use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
 use crate::mechanism::{BodyKind, JointType, Mechanism};
 use crate::unknowns::TermKind;
 
-/// A term of a joint's own model, linear in one unknown. `v` and `a` are speed and acceleration of what drives the joint.
+/// Term of a joint model, linear in one unknown. `v` and `a` are speed and acceleration of the drive of the joint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Term {
@@ -19,24 +19,24 @@ pub enum Term {
     CoulombPositive,
     /// Coulomb friction of backward motion: −1 where `v < 0`.
     CoulombNegative,
-    /// Friction at rest above that of sliding, or below it where friction grows less and less with speed:
+    /// Excess of the static friction over the sliding friction, or its negative if friction grows less than linearly with speed:
     /// `sign(v) exp(−(|v|/vₛ)^δ)`.
     Stribeck,
-    /// A constant force of sensor or drive.
+    /// Constant force of sensor or drive.
     Offset,
-    /// Inertia of what turns with the joint's drive, reflected to the joint: `a`.
+    /// Inertia of the rotating parts of the drive, reflected to the joint: `a`.
     RotorInertia,
-    /// A term of the user's own, by its number in [`JointModel::given`].
+    /// User-defined term.
     Given {
-        /// Number.
+        /// Index in [`JointModel::given`].
         index: usize,
-        /// Whether negative values are impossible.
+        /// Whether the value must be nonnegative.
         nonnegative: bool,
     },
 }
 
 impl Term {
-    /// Kind of the term.
+    /// Returns the kind of the term.
     pub fn kind(self) -> TermKind {
         match self {
             Self::Viscous => TermKind::Viscous,
@@ -50,12 +50,12 @@ impl Term {
         }
     }
 
-    /// Name in results.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         self.kind().name()
     }
 
-    /// Returns whether negative values are impossible.
+    /// Returns whether the value must be nonnegative.
     pub fn is_nonnegative(self) -> bool {
         match self {
             Self::Offset | Self::Stribeck => false,
@@ -64,7 +64,7 @@ impl Term {
         }
     }
 
-    /// Returns whether it acts in the force of its own joint only, whatever the drive turns with.
+    /// Returns whether the term acts in the force of its own joint only, independent of the coupling of the drive.
     fn is_local(self) -> bool {
         matches!(self, Self::Offset | Self::Given { .. })
     }
@@ -78,32 +78,32 @@ pub struct JointTerms {
     pub viscous: bool,
     /// Coulomb friction.
     pub coulomb: bool,
-    /// A constant offset of the measured torque.
+    /// Constant offset of the measured torque.
     pub offset: bool,
-    /// Reflected rotor inertia of joints whose rotor is no body of the model. Joints with an armature in the model have
-    /// this term in any case.
+    /// Reflected rotor inertia of joints whose rotor is not a body of the model. Joints with an armature in the model always have
+    /// this term.
     pub rotor_inertia: bool,
 }
 
-/// Kinds of terms that joints have only where the data call for them. The joint model then has all of a kind, and each joint's is
-/// kept or left out.
+/// Kinds of terms that are selected from the data. The joint model contains all terms of such a kind, and the term of each joint
+/// is kept or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AutoTerms {
     /// Viscous, Coulomb and Stribeck friction.
     pub friction: bool,
     /// Offsets.
     pub offset: bool,
-    /// Rotor inertias; those of the model stay.
+    /// Rotor inertias; those given by the model are kept.
     pub rotor_inertia: bool,
 }
 
 impl AutoTerms {
-    /// Whether the data decide anything.
+    /// Returns whether any kind of term is selected from the data.
     pub fn any(self) -> bool {
         self.friction || self.offset || self.rotor_inertia
     }
 
-    /// Whether the data decide on a kind of term.
+    /// Returns whether a kind of term is selected from the data.
     pub(crate) fn covers(self, term: Term) -> bool {
         match term {
             Term::Viscous
@@ -118,8 +118,8 @@ impl AutoTerms {
     }
 }
 
-/// A drive that turns with a combination of joint speeds: its friction and rotor inertia act, with the same coefficients, in
-/// the force of each of these joints (virtual work).
+/// Drive that turns with a combination of joint speeds. Its friction and rotor inertia act, with the same coefficients, in the
+/// force of each of these joints (virtual work).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coupling {
     /// Velocity coordinate that the drive is named after.
@@ -128,43 +128,43 @@ pub struct Coupling {
     pub shaft: Vec<(usize, f64)>,
 }
 
-/// A term of the user's own in the force of one coordinate.
+/// User-defined term in the force of one coordinate.
 #[derive(Debug, Clone)]
 pub struct GivenTerm {
     /// Name in results.
     pub name: String,
-    /// Velocity coordinate in whose force it acts.
+    /// Velocity coordinate in whose force the term acts.
     pub coordinate: usize,
-    /// Expression that its unknown multiplies.
+    /// Expression that is multiplied by the unknown.
     pub expression: Expression,
-    /// Whether negative values are impossible.
+    /// Whether the value must be nonnegative.
     pub nonnegative: bool,
 }
 
 /// Model of the joints.
 #[derive(Debug, Clone, Default)]
 pub struct JointModel {
-    /// The usual terms of all joints.
+    /// Standard terms of all joints.
     pub terms: JointTerms,
-    /// Coulomb friction of each direction apart; then [`JointTerms::coulomb`] does not count.
+    /// Whether Coulomb friction is estimated per direction; [`JointTerms::coulomb`] is then ignored.
     pub asymmetric: bool,
-    /// Stribeck friction, its speed and shape found from the data.
+    /// Whether Stribeck friction is estimated, with speed and exponent found from the data.
     pub stribeck: bool,
-    /// Drives that are known to turn with several joints.
+    /// Known drives that turn with several joints.
     pub couplings: Vec<Coupling>,
-    /// Whether to look for drives that turn with two neighbouring joints.
+    /// Whether to search for drives that turn with two neighbouring joints.
     pub search_couplings: bool,
-    /// Which of the terms above the data decide on.
+    /// Kinds of the terms above that are selected from the data.
     pub auto: AutoTerms,
-    /// Further terms.
+    /// User-defined terms.
     pub given: Vec<GivenTerm>,
-    /// Names of the log's further columns that these terms use.
+    /// Names of the additional log columns that these terms use.
     pub columns: Vec<String>,
 }
 
 impl JointModel {
-    /// Exponents of the Stribeck curves that are tried. Where the data decide on friction, Tustin's is enough to see that a curve is
-    /// needed: the columns of the other one would double the work.
+    /// Returns the exponents of the Stribeck curves that are tried. If friction is selected from the data, the exponent of Tustin
+    /// is sufficient to detect that a curve is needed. The columns of the other exponent would double the cost.
     pub(crate) fn stribeck_exponents(&self) -> &'static [f64] {
         if self.auto.friction { &EXPONENTS[..1] } else { &EXPONENTS }
     }
@@ -179,13 +179,13 @@ impl From<JointTerms> for JointModel {
 /// Drive of a joint.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Motor {
-    /// Velocity coordinates that it turns with, in ascending order.
+    /// Velocity coordinates that the drive turns with, in ascending order.
     pub shaft: Vec<(usize, f64)>,
-    /// Stribeck friction.
+    /// Stribeck curve.
     pub bend: Option<Bend>,
 }
 
-/// Feature: what one unknown multiplies in the force of a coordinate.
+/// Regressor column of one unknown in the force of a coordinate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Feature {
     pub term: Term,
@@ -206,12 +206,12 @@ impl Feature {
     }
 }
 
-/// The rows in which a term of the motor of coordinate `v` acts, with their factors.
+/// Returns the rows in which a term of the motor of coordinate `v` acts, with their factors.
 pub(crate) fn rows(term: Term, v: usize, motor: &Motor) -> Vec<(usize, f64)> {
     if term.is_local() { vec![(v, 1.0)] } else { motor.shaft.clone() }
 }
 
-/// The motors of a mechanism: each turns with its own joint, but for the couplings.
+/// Returns the motors of a mechanism. Each one turns with its own joint, except for the couplings.
 pub(crate) fn motors(nv: usize, couplings: &[Coupling]) -> Vec<Motor> {
     let mut out: Vec<Motor> = (0..nv).map(|v| Motor { shaft: vec![(v, 1.0)], bend: None }).collect();
     for coupling in couplings {
@@ -222,7 +222,7 @@ pub(crate) fn motors(nv: usize, couplings: &[Coupling]) -> Vec<Motor> {
     out
 }
 
-/// The terms of all coordinates that slide along or turn about one axis.
+/// Returns the terms of all coordinates that slide along or rotate about one axis.
 pub(crate) fn terms(mechanism: &Mechanism, model: &JointModel) -> Vec<(usize, Term)> {
     let mut out = Vec::new();
     let wanted = model.terms;

@@ -1,8 +1,8 @@
 //! Compact form of a summary, for storage and transport.
 //!
-//! Blocks of a log take many times the room of the factors. Standard errors need of each block little more than its score, the
-//! products of its columns with the residual, near the estimate. The compact form has the scores at the weighted least-squares
-//! estimate; a reader completes each block with its share of the products of all rows.
+//! Blocks of a log need many times the memory of the factors. Standard errors need little more of each block than its score near
+//! the estimate, that is the products of its columns with the residual. The compact form has the scores at the weighted
+//! least-squares estimate. A reader completes each block with its share of the products of all rows.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,16 +13,16 @@ use crate::estimation::reduction::blocks::Gram;
 use crate::estimation::reduction::stored::{Stored, StoredBlock};
 use crate::estimation::reduction::summary::Summary;
 
-/// A summary with compact blocks and without factors of differences; it is read as a [`Summary`].
+/// Summary with compact blocks and without factors of differences; it is read as a [`Summary`].
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CompactSummary(Stored);
 
 impl Summary {
-    /// Returns the compact form. Estimates and residuals from it are the same, standard errors nearly so; residuals have no tests
-    /// of whiteness.
+    /// Returns the compact form. Estimates and residuals are the same, standard errors almost the same. Residuals have no
+    /// whiteness tests.
     pub fn compact(&self, equations: &Equations<'_>) -> CompactSummary {
-        // Too few samples for an estimate: any reference will do.
+        // Too few samples for an estimate: any reference is valid.
         let estimate = LeastSquares::new(equations, self, Weighting::Weighted).ok();
         let mut out = Stored::from(self.clone().without_differences());
         for ((stored, channel), factor) in out.channels.iter_mut().zip(&equations.channels).zip(&self.factors)
@@ -41,7 +41,7 @@ impl Summary {
     }
 }
 
-/// Products of the columns of a block with its residual, and the squared residual.
+/// Computes the products of the columns of a block with its residual, and the squared residual.
 fn compact(block: &Gram, reference: &[f64]) -> StoredBlock {
     if block.rows == 0 {
         return StoredBlock { rows: 0, upper: Vec::new(), score: Vec::new() };

@@ -8,7 +8,7 @@ use crate::estimation::equations::Equations;
 use crate::estimation::least_squares::fit::LeastSquares;
 use crate::estimation::reduction::summary::Summary;
 
-/// An unknown below so many of its standard errors could as well be zero.
+/// Number of standard errors below which an unknown is not significant.
 const COVERED: f64 = 2.0;
 
 /// Essential unknowns.
@@ -23,7 +23,8 @@ pub struct Essential {
     pub(crate) fit: LeastSquares,
 }
 
-/// Leaves out, one after the other, the unknown that is least against its standard error, until all are at least two of them.
+/// Drops the unknown that is smallest relative to its standard error, one after the other, until all remaining ones exceed two
+/// standard errors.
 pub(crate) fn essential(
     equations: &Equations<'_>,
     summary: &Summary,

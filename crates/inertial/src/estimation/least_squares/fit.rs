@@ -9,54 +9,55 @@ use crate::estimation::reduction::summary::Summary;
 use crate::linalg::{Triangle, product};
 use crate::{Error, Result};
 
-/// The noise of a joint is taken as at least so much of the largest joint's force: weights stay finite on data without
-/// noise, and a joint without any force does not count for more than the others.
+/// Smallest noise of a joint, relative to the largest joint force. It keeps weights finite on noise-free data, and limits the
+/// weight of joints without force.
 pub(crate) const LEAST_NOISE: f64 = 1e-9;
 
-/// Independent rows, beyond the degrees of freedom of the unknowns, that are needed to estimate a coordinate's noise.
+/// Number of independent rows, beyond the degrees of freedom of the unknowns, that are needed to estimate the noise of a
+/// coordinate.
 const NEEDED: f64 = 10.0;
 
-/// Noise relative to the force where no coordinate has as many.
+/// Noise relative to the force if no coordinate has that many rows.
 const ASSUMED: f64 = 0.01;
 
-/// Repetitions of weighting, and the relative change of the noise below which it has settled.
+/// Largest number of reweighting steps, and the relative change of the noise at which they stop.
 const REPEATS: usize = 20;
 const SETTLED: f64 = 1e-6;
 
 /// Weighting of joints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weighting {
-    /// Every force counts alike.
+    /// Equal weights of all forces.
     Ordinary,
-    /// Each joint's forces are divided by their noise, found from the residuals, repeated until it settles.
+    /// Weights by the inverse noise of each joint, estimated from the residuals and iterated until convergence.
     Weighted,
 }
 
-/// A least-squares estimate.
+/// Least-squares estimate.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LeastSquares {
-    /// The unknowns; of least (scaled) norm in directions that the motion did not show.
+    /// Unknowns; of least (scaled) norm in directions that the motion does not excite.
     pub values: DVector<f64>,
-    /// Covariance, in the directions that the motion showed, from the jackknife over the blocks of the logs. Where a summary has too
-    /// few blocks, noise is taken as independent between joints, and in time as far as the filter leaves it.
+    /// Covariance in the excited directions, from the jackknife over the blocks of the logs. If a summary has too few blocks,
+    /// noise is assumed independent between joints, and in time except for the correlation caused by the filter.
     pub covariance: DMatrix<f64>,
-    /// Standard deviation of each coordinate's noise.
+    /// Standard deviation of the noise of each coordinate.
     pub noise: Vec<f64>,
-    /// Factor of the square root of each coordinate's information, `√(independent part)/noise`.
+    /// Factor of the square root of the information of each coordinate, `√(independent part)/noise`.
     pub weights: Vec<f64>,
-    /// Number of directions that the motion showed.
+    /// Number of excited directions.
     pub seen: usize,
-    /// An orthonormal basis (scaled unknowns) of those it did not show.
+    /// Orthonormal basis (scaled unknowns) of the directions that are not excited.
     pub unseen: DMatrix<f64>,
-    /// Unknowns are these times the scaled ones; zero where the motion does not show them at all.
+    /// Ratios of unknowns to scaled unknowns; zero for unknowns that are not excited at all.
     scale: DVector<f64>,
     /// Coordinates with too few residuals to estimate their noise.
     pub(crate) thin: Vec<usize>,
 }
 
 impl LeastSquares {
-    /// Solves.
+    /// Solves the least-squares problem.
     pub fn new(equations: &Equations<'_>, summary: &Summary, weighting: Weighting) -> Result<Self> {
         summary.check(equations)?;
         let equations_found: usize = summary.factors.iter().map(|f| f.count).sum();
@@ -83,7 +84,7 @@ impl LeastSquares {
         Ok(Self { thin: Left::thin(&left), ..Self::of(equations, summary, solution, &weights, noise)? })
     }
 
-    /// Weighted by noise that is known; where `only` is given, the other unknowns are zero.
+    /// Solves the problem weighted by known noise. With `only`, the other unknowns are zero.
     pub(crate) fn with_noise(
         equations: &Equations<'_>,
         summary: &Summary,
@@ -102,7 +103,7 @@ impl LeastSquares {
         weights: &[f64],
         noise: Vec<f64>,
     ) -> Result<Self> {
-        // H⁻¹ (Σ w⁴ σ²/f RᵀR) H⁻¹: exact for any weights; H⁻¹ where they are those of the information.
+        // H⁻¹ (Σ w⁴ σ²/f RᵀR) H⁻¹: exact for any weights; equals H⁻¹ for the weights of the information.
         let spread: Vec<f64> = weights
             .iter()
             .zip(information_weights(summary, &noise))
@@ -130,31 +131,31 @@ impl LeastSquares {
         })
     }
 
-    /// The directions that rounding alone separates from nothing, each with the unknown it is named after: adding any of them to the
-    /// unknowns changes no prediction. Coefficients that rounding explains are left out.
+    /// Returns the directions that are zero up to rounding, each with the unknown that it is named after. Adding any of them to
+    /// the unknowns does not change a prediction. Coefficients at the level of rounding errors are omitted.
     pub fn unseen_combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
         named_directions(&self.unseen, &self.scale)
     }
 
-    /// Unknowns are these times the scaled ones.
+    /// Returns the ratios of unknowns to scaled unknowns.
     pub(crate) fn scale(&self) -> &DVector<f64> {
         &self.scale
     }
 
-    /// Standard errors of the unknowns.
+    /// Returns the standard errors of the unknowns.
     pub fn std_errors(&self) -> Vec<f64> {
         self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
     }
 }
 
-/// Directions given by an orthonormal basis in scaled unknowns, each named after an unknown of its own, in their units.
+/// Converts directions given by an orthonormal basis in scaled unknowns to their units, each named after a different unknown.
 pub(crate) fn named_directions(
     unseen: &DMatrix<f64>,
     scale: &DVector<f64>,
 ) -> Vec<(usize, Vec<(usize, f64)>)> {
     let mut basis = unseen.clone();
     let mut pivots = Vec::new();
-    // Gauss and Jordan on columns: each direction gets an unknown of its own.
+    // Gauss-Jordan elimination on columns: each direction gets a different pivot unknown.
     for k in 0..basis.ncols() {
         let free = basis.columns(k, basis.ncols() - k);
         let (row, column) = free.abs().iamax_full();
@@ -169,7 +170,7 @@ pub(crate) fn named_directions(
     }
     let size = |i: usize| if scale[i] > 0.0 { scale[i] } else { 1.0 };
     let direction = |(k, pivot): (usize, usize)| {
-        // Scaled columns have unit length: entries far below that are rounding of the basis.
+        // Scaled columns have unit length: much smaller entries are rounding errors of the basis.
         let entries = (0..basis.nrows()).filter(|&i| basis[(i, k)].abs() > 1e-6);
         (pivot, entries.map(|i| (i, basis[(i, k)] * size(i) / size(pivot))).collect())
     };
@@ -183,8 +184,8 @@ fn information_weights(summary: &Summary, noise: &[f64]) -> Vec<f64> {
     summary.factors.iter().zip(noise).map(|(f, &s)| weight(f.independent, f.count, s)).collect()
 }
 
-/// The information that a summary gives of the unknowns, for a known noise of each coordinate: the inverse of the
-/// covariance that weighted least squares would have.
+/// Computes the information of a summary about the unknowns for a known noise of each coordinate: the inverse of the covariance of
+/// weighted least squares.
 pub fn information_matrix(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -199,8 +200,8 @@ pub fn information_matrix(
     Ok(product(&factor.transpose(), &factor))
 }
 
-/// The factor of all equations together, in the columns of all unknowns (without forces), each coordinate's rows times
-/// its weight.
+/// Returns the factor of all equations in the columns of all unknowns (without forces), with the rows of each coordinate
+/// multiplied by its weight.
 pub(crate) fn information(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Triangle> {
     stacked(equations, summary, weights, false)
 }
@@ -242,8 +243,8 @@ impl Solution {
         Self::of_factor(&stacked(equations, summary, weights, true)?.matrix(), only)
     }
 
-    /// Computes the residuals of each coordinate's rows, less the degrees of freedom that the fit took from them (the trace of their part of
-    /// the hat matrix).
+    /// Computes the residuals of the rows of each coordinate and its remaining degrees of freedom: independent rows minus the
+    /// trace of their part of the hat matrix.
     fn left(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<Left> {
         let channels = equations.channels.iter().zip(&summary.factors).zip(weights);
         channels
@@ -257,7 +258,7 @@ impl Solution {
                     DMatrix::from_fn(n, n, |i, j| self.inverse[(channel.unknowns[i], channel.unknowns[j])]);
                 let taken = product(&r, &own).component_mul(&r).sum() * weight * weight;
                 let sums = factor.sums(|k| self.values[channel.unknowns[k]]);
-                // Of rows that are not all independent each unknown takes as many as make one that is.
+                // For correlated rows, each unknown uses as many rows as correspond to one independent row.
                 let rows_each = factor.count as f64 / factor.independent;
                 Left {
                     rows: factor.count,
@@ -270,25 +271,25 @@ impl Solution {
     }
 }
 
-/// Residuals of a coordinate's independent rows.
+/// Residuals of the independent rows of a coordinate.
 #[derive(Clone, Copy, Default)]
 struct Left {
-    /// Rows, independent or not.
+    /// Number of rows, independent or not.
     rows: usize,
-    /// Independent ones, less those that the unknowns took.
+    /// Number of independent rows minus the degrees of freedom of the unknowns.
     free: f64,
-    /// Squared residuals.
+    /// Sum of squared residuals.
     residual: f64,
     /// Mean square of the force.
     force: f64,
 }
 
 impl Left {
-    /// Standard deviation of the noise of all coordinates.
+    /// Returns the standard deviation of the noise of all coordinates.
     ///
-    /// A coordinate with hardly more independent rows than unknowns is fitted by chance, the better the more it counts: it would
-    /// count for ever more. Where fewer than [`NEEDED`] are left, the others' noise relative to their force stands in for those
-    /// that are missing; where all together have no more, [`ASSUMED`] does.
+    /// A coordinate with hardly more independent rows than unknowns is overfitted, and its weight would grow without limit. If
+    /// fewer than [`NEEDED`] degrees of freedom remain, the missing ones are filled with the noise of the other coordinates
+    /// relative to their force. If all coordinates together have too few, [`ASSUMED`] is used.
     fn noise(all: &[Self]) -> Vec<f64> {
         let loud = || all.iter().filter(|c| c.force > 0.0);
         let mut relative: Vec<f64> =
@@ -309,7 +310,7 @@ impl Left {
         all.iter().map(noise).collect()
     }
 
-    /// Coordinates that were measured and have fewer than [`NEEDED`] left.
+    /// Returns the coordinates that were measured and have fewer than [`NEEDED`] degrees of freedom.
     fn thin(all: &[Self]) -> Vec<usize> {
         (0..all.len()).filter(|&k| all[k].rows > 0 && all[k].free < NEEDED).collect()
     }

@@ -1,17 +1,18 @@
-//! Standard errors from the spread of estimates without each block of a log.
+//! Delete-a-block jackknife: standard errors from the spread of estimates without each block of a log.
 //!
-//! Residuals of real logs are correlated: friction drifts, gears ripple, and what the model lacks repeats with the motion. Errors
-//! that take residuals as independent are several times too small. The jackknife needs no model of the correlation: the estimate
-//! is repeated without each block in turn, and the spread of these estimates gives the error. Sixteen blocks are longer than most
-//! correlations last and still enough for a spread, which is pooled with the variance of independent noise
-//! ([`Jackknife::covariance`]). All of it follows from the sums of each block, without a second pass over the log.
+//! Residuals of real logs are correlated: friction drifts, gears cause ripple, and unmodelled effects repeat with the motion.
+//! Standard errors for independent residuals are several times too small. The jackknife does not need a model of the correlation:
+//! the estimate is repeated without each block in turn, and the spread of these estimates gives the error. Sixteen blocks are
+//! longer than most correlations and still sufficient for a spread, which is pooled with the variance of independent noise
+//! ([`Jackknife::covariance`]). Everything is computed from the sums of each block, without a second pass over the log.
 //!
-//! Where a few blocks hold most of the information on a direction, the plain jackknife overstates its error, also for independent
-//! noise. The spread is therefore divided by what independent noise leads one to expect, which the information of the blocks gives
-//! in closed form. Such a direction has also fewer degrees of freedom than blocks, and relies the more on independent noise.
+//! If a few blocks contain most of the information about a direction, the plain jackknife overestimates its error, even for
+//! independent noise. The spread is therefore divided by its expected value for independent noise, which is known in closed form
+//! from the information of the blocks. Such a direction has fewer degrees of freedom than blocks, and the variance of independent
+//! noise has more weight.
 //!
-//! Where blocks of twice the length spread more than these, neighbouring blocks are correlated (what the model lacks repeats with
-//! the motion), and all variances grow by that factor.
+//! If blocks of twice the length have a larger spread, neighbouring blocks are correlated (unmodelled effects repeat with the
+//! motion), and all variances are multiplied by that factor.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -19,13 +20,13 @@ use crate::estimation::equations::Equations;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::{Cholesky, product};
 
-/// Fewest blocks that give a spread.
+/// Smallest number of blocks for a spread.
 const FEWEST: usize = 8;
-/// Fewest blocks of twice the length.
+/// Smallest number of blocks of twice the length.
 const FEWEST_LONG: usize = 8;
-/// Standard errors by which longer blocks must spread more than short ones.
+/// Number of standard errors by which the spread of longer blocks must exceed that of short ones.
 const CERTAIN: f64 = 2.0;
-/// Added to the information that is left without a block: a direction that one block alone shows changes by at most fifty times
+/// Regularization of the information without a block. A direction that is excited by one block only changes by at most fifty times
 /// its score.
 const LEFT: f64 = 0.02;
 
@@ -35,24 +36,26 @@ pub(crate) struct BlockScore {
     gradient: DVector<f64>,
 }
 
-/// Information that all blocks together give on so many unknowns.
+/// Sums the information of all blocks about the given number of unknowns.
 pub(crate) fn information(scores: &[BlockScore], unknowns: usize) -> DMatrix<f64> {
     scores.iter().fold(DMatrix::zeros(unknowns, unknowns), |sum, score| sum + &score.information)
 }
 
-/// Changes of an estimate when each block is left out, in coordinates in which the information is the unit matrix.
+/// Changes of an estimate when each block is left out, in coordinates in which the information is the identity matrix.
 pub(crate) struct Jackknife {
-    /// Changes, one column for each block.
+    /// Changes, one column per block.
     pub changes: DMatrix<f64>,
     /// Variance of each coordinate.
     variances: DVector<f64>,
-    /// Degrees of freedom of the spread of each coordinate (Satterthwaite): one less than the blocks where they show it equally well.
+    /// Degrees of freedom of the spread of each coordinate (Satterthwaite): number of blocks minus one if the blocks are equally
+    /// informative.
     freedom: DVector<f64>,
-    /// Factor by which variances from longer blocks exceed those from these; at least one, and one where chance explains it.
+    /// Factor by which variances from longer blocks exceed those from these blocks; at least one, and one if the difference is not
+    /// significant.
     pub longer: f64,
 }
 
-/// Estimates without each of some blocks.
+/// Estimates without each of the blocks.
 struct Spread {
     changes: DMatrix<f64>,
     variances: DVector<f64>,
@@ -60,7 +63,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Leaves out each block, given by its information and its gradient.
+    /// Computes the estimates without each block, given by its information and its gradient.
     fn new(blocks: &[(DMatrix<f64>, DVector<f64>)], all: &DMatrix<f64>) -> Option<Self> {
         let n = all.ncols();
         let identity = DMatrix::identity(n, n);
@@ -95,22 +98,22 @@ impl Spread {
         Some(Self { changes, variances, freedom })
     }
 
-    /// Factor by which variances exceed those of independent noise, and the standard error of its logarithm.
+    /// Returns the factor by which variances exceed those of independent noise, and the standard error of its logarithm.
     fn growth(&self, all: &DMatrix<f64>) -> (f64, f64) {
         let freedom = self.changes.ncols() as f64 - 1.0;
-        // The logarithm of a variance has the variance 2/freedom; a median needs π/2 times as many as a mean.
+        // The logarithm of a variance has the variance 2/freedom; the variance of a median is π/2 times that of a mean.
         let error = (std::f64::consts::PI / (freedom * self.variances.len() as f64)).sqrt();
         (growth(&self.variances, &all.diagonal()) / median_of_variances(freedom), error)
     }
 }
 
-/// Median of estimated variances of so many degrees of freedom, as a part of their mean (Wilson and Hilferty).
+/// Returns the median of estimated variances with the given degrees of freedom, relative to their mean (Wilson-Hilferty).
 fn median_of_variances(freedom: f64) -> f64 {
     (1.0 - 2.0 / (9.0 * freedom)).powi(3)
 }
 
 impl Jackknife {
-    /// Creates the jackknife of the estimate whose information is `(root rootᵀ)⁻¹`; none where there are too few blocks.
+    /// Creates the jackknife of the estimate whose information is `(root rootᵀ)⁻¹`; returns `None` if there are too few blocks.
     pub fn new(scores: &[BlockScore], root: &DMatrix<f64>) -> Option<Self> {
         if scores.len() < FEWEST {
             return None;
@@ -134,11 +137,11 @@ impl Jackknife {
         Some(out)
     }
 
-    /// Covariance of `map y` for coordinates `y`: the spread of the blocks pooled with the covariance of `y` under independent noise,
-    /// times the factor by which the spread exceeds it on the whole.
+    /// Computes the covariance of `map y` for coordinates `y`: the spread of the blocks, pooled with the covariance of `y` under
+    /// independent noise times the overall factor by which the spread exceeds it.
     ///
-    /// Variances from sixteen blocks alone are known to 37 %, and for some of many unknowns small by chance. Of correlations the
-    /// jackknife says nothing: those from sixteen blocks have a rank of fifteen, and would leave other directions without error.
+    /// Variances from sixteen blocks have a standard error of 37 %, and some of many unknowns are small by chance. Correlations
+    /// are not taken from the jackknife: a matrix of sixteen blocks has rank fifteen, and other directions would have no error.
     pub fn covariance(&self, map: &DMatrix<f64>, noise: &DMatrix<f64>, growth: f64) -> DMatrix<f64> {
         let usual = self.changes.ncols() as f64 - 1.0;
         let weights = self.freedom.map(|own| own / (own + usual));
@@ -148,11 +151,11 @@ impl Jackknife {
             middle[(i, i)] += weights[i] * variance;
         }
         let out = product(&product(map, &middle), &map.transpose());
-        // Symmetric to the last bit.
+        // Make it exactly symmetric.
         0.5 * (&out + out.transpose())
     }
 
-    /// Factor by which the variances of `map y` from the blocks exceed those of independent noise: the median.
+    /// Returns the factor by which the variances of `map y` from the blocks exceed those of independent noise: the median.
     pub fn growth(&self, map: &DMatrix<f64>, noise: &DMatrix<f64>) -> f64 {
         let own = |i: usize, _| map.row(i).iter().zip(&self.variances).map(|(x, v)| x * x * v).sum();
         let spread = DVector::from_fn(map.nrows(), own);
@@ -161,7 +164,7 @@ impl Jackknife {
     }
 }
 
-/// Joins neighbouring blocks.
+/// Merges neighbouring blocks.
 fn joined(blocks: &[(DMatrix<f64>, DVector<f64>)]) -> (DMatrix<f64>, DVector<f64>) {
     let (mut information, mut gradient) = blocks[0].clone();
     for block in &blocks[1..] {
@@ -171,7 +174,7 @@ fn joined(blocks: &[(DMatrix<f64>, DVector<f64>)]) -> (DMatrix<f64>, DVector<f64
     (information, gradient)
 }
 
-/// Variances from the changes of some unknowns, one row each.
+/// Computes variances from the changes of unknowns, one row each.
 pub(crate) fn variances(changes: &DMatrix<f64>) -> DVector<f64> {
     let blocks = changes.ncols() as f64;
     let variance = |row: usize| {
@@ -182,7 +185,7 @@ pub(crate) fn variances(changes: &DMatrix<f64>) -> DVector<f64> {
     DVector::from_fn(changes.nrows(), |i, _| variance(i))
 }
 
-/// Factor by which variances exceed those of independent noise: the median over all unknowns.
+/// Returns the factor by which variances exceed those of independent noise: the median over all unknowns.
 pub(crate) fn growth(variances: &DVector<f64>, independent: &DVector<f64>) -> f64 {
     let ratio = |(x, own): (&f64, &f64)| (*own > 0.0).then(|| x / own);
     let mut all: Vec<f64> = variances.iter().zip(independent.iter()).filter_map(ratio).collect();
@@ -190,26 +193,27 @@ pub(crate) fn growth(variances: &DVector<f64>, independent: &DVector<f64>) -> f6
     all.get(all.len() / 2).copied().unwrap_or(1.0)
 }
 
-/// Information and gradient of each block, in coordinates in which the information `(root rootᵀ)⁻¹` is the unit matrix.
+/// Returns the information and gradient of each block, in coordinates in which the information `(root rootᵀ)⁻¹` is the identity
+/// matrix.
 fn normalized(scores: &[BlockScore], root: &DMatrix<f64>) -> Vec<(DMatrix<f64>, DVector<f64>)> {
     let across = root.transpose();
     let block = |s: &BlockScore| (product(&across, &product(&s.information, root)), root.tr_mul(&s.gradient));
     scores.iter().map(block).collect()
 }
 
-/// Comparison of parts of a log by estimates of their own.
+/// Comparison of separate estimates from parts of a log.
 pub(crate) struct Contrast {
-    /// Information and gradient of each block, in coordinates in which the information of all is the unit matrix.
+    /// Information and gradient of each block, in coordinates in which the total information is the identity matrix.
     blocks: Vec<(DMatrix<f64>, DVector<f64>)>,
 }
 
 impl Contrast {
-    /// Creates the comparison for the estimate whose information is `(root rootᵀ)⁻¹`; none where there are too few blocks.
+    /// Creates the comparison for the estimate whose information is `(root rootᵀ)⁻¹`; returns `None` if there are too few blocks.
     pub fn new(scores: &[BlockScore], root: &DMatrix<f64>) -> Option<Self> {
         (scores.len() >= FEWEST).then(|| Self { blocks: normalized(scores, root) })
     }
 
-    /// Returns by how much the squared residual falls if some blocks and the others have an estimate of their own each.
+    /// Returns the decrease of the squared residual if the selected blocks and the others have separate estimates.
     pub fn between(&self, some: impl Fn(usize) -> bool) -> Option<f64> {
         let mut out = 0.0;
         for side in [true, false] {
@@ -231,12 +235,13 @@ impl Contrast {
 }
 
 impl Summary {
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> usize {
         self.factors.iter().map(|f| f.blocks.len()).max().unwrap_or(0)
     }
 
-    /// Computes the scores of all blocks at some values of the unknowns, each coordinate's rows times its weight.
+    /// Computes the scores of all blocks at given values of the unknowns, with the rows of each coordinate multiplied by its
+    /// weight.
     pub(crate) fn scores(
         &self,
         equations: &Equations<'_>,

@@ -1,4 +1,4 @@
-//! Robust least squares: iteratively reweighted with Huber weights.
+//! Robust least squares: iteratively reweighted least squares with Huber weights.
 
 use crate::Result;
 use crate::estimation::equations::Equations;
@@ -6,33 +6,35 @@ use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::reduction::measurements::Huber;
 use crate::estimation::reduction::summary::Summary;
 
-/// Mean of the squared residual cut at 1.345 standard deviations, where noise is standard normal: Huber's proposal 2 takes the
-/// noise from it.
+/// Mean of the squared residual, clipped at 1.345 standard deviations, for standard normal noise. Proposal 2 of Huber estimates
+/// the noise from it.
 const CLIPPED: f64 = 0.710_2;
 
-/// Passes over the data, and the change (in standard errors, and of the noise relatively) that ends them.
+/// Largest number of passes over the data, and the change (in standard errors, and relative for the noise) at which they stop.
 const PASSES: usize = 60;
 const SETTLED: f64 = 1e-3;
 
-/// Each row counts by Huber's weight of its own residual, so the data are passed again for every step: `pass` makes their summary
-/// with the weights given (see `Measurements::huber`). `summary` is the one without weights.
+/// Computes a robust least-squares estimate. Each row is weighted by the Huber weight of its residual, so each iteration needs a
+/// pass over the data: `pass` computes their summary with the given weights (see `Measurements::huber`). `summary` is the one
+/// without weights.
 ///
-/// Of the noise, the standard deviation is Huber's proposal 2: that of the rows cut at 1.345 of it. Standard errors count the
-/// weights; they are right to a hundredth where the noise is normal. After 60 passes the estimate counts as it is, and the second
-/// part of the answer is false: without any noise but outliers, the noise shrinks for ever.
+/// The standard deviation of the noise follows proposal 2 of Huber, from residuals clipped at 1.345 standard deviations. Standard
+/// errors take the weights into account; they are accurate to a hundredth for normal noise. After 60 passes the current estimate
+/// is returned, and the second part of the result is false: for data with outliers but without noise, the estimated noise
+/// decreases without limit.
 pub fn robust(
     equations: &Equations<'_>,
     summary: &Summary,
     mut pass: impl FnMut(Huber<'_>) -> Result<Summary>,
 ) -> Result<(LeastSquares, bool)> {
     let mut found = LeastSquares::new(equations, summary, Weighting::Weighted)?;
-    // Noise of nothing but rounding leaves nothing to weigh.
+    // Lower limit of the noise: residuals at the level of rounding errors need no weights.
     let least: Vec<f64> = found.noise.iter().map(|s| 1e-9 * s).collect();
     for _ in 0..PASSES {
         let weighted = pass(Huber { values: found.values.as_slice(), noise: &found.noise })?;
         weighted.check(equations)?;
         let total: usize = weighted.factors.iter().map(|f| f.count).sum();
-        // Each channel gives up its share of the unknowns.
+        // The degrees of freedom of the unknowns are shared by all channels in proportion to their rows.
         let free = 1.0 - equations.len() as f64 / total.max(1) as f64;
         let noise: Vec<f64> = weighted
             .factors

@@ -5,33 +5,33 @@ use nalgebra::{DMatrix, DVector};
 use crate::linalg::{Svd, product};
 use crate::{Error, Result};
 
-/// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show:
-/// what measured motion shows at all lies above 1e-5, what it cannot show at rounding (1e-12 after long sums).
+/// Singular value of unit columns, relative to the largest, below which a direction counts as not excited. Excited directions of
+/// measured motion are above 1e-5, unexcited ones at the rounding level (1e-12 after long sums).
 pub(crate) const UNSEEN: f64 = 1e-8;
 
-/// Least squares of the rows that a factor of `[A | b]` stands for; of least norm, in units of the columns' sizes, in
-/// directions that they do not show.
+/// Least-squares solution of the rows that a factor of `[A | b]` represents; of least norm, in units of the column norms, in
+/// directions that are not excited.
 pub(crate) struct Solution {
     pub values: DVector<f64>,
-    /// `V/s` in the unknowns' units: `rootᵀ AᵀA root = 1` in the directions seen.
+    /// Matrix `V/s` in the units of the unknowns: `rootᵀ AᵀA root = 1` in the excited directions.
     pub root: DMatrix<f64>,
     /// Pseudo-inverse of `AᵀA`.
     pub inverse: DMatrix<f64>,
     /// Number of excited directions.
     pub seen: usize,
-    /// An orthonormal basis (scaled unknowns) of the others.
+    /// Orthonormal basis (scaled unknowns) of the other directions.
     pub unseen: DMatrix<f64>,
-    /// Unknowns are these times the scaled ones; zero where nothing shows them.
+    /// Ratios of unknowns to scaled unknowns; zero for unknowns that are not excited.
     pub scale: DVector<f64>,
 }
 
 impl Solution {
-    /// Solves the factor `[A | b]`; unknowns that `only` leaves out are zero.
+    /// Solves the factor `[A | b]`; unknowns that are not in `only` are zero.
     pub fn of_factor(all: &DMatrix<f64>, only: Option<&[bool]>) -> Result<Self> {
         let n = all.ncols() - 1;
         let b = all.column(n).into_owned();
         let mut a = all.columns(0, n).into_owned();
-        // Columns in units of their own size: ranks must not depend on kilograms against kilogram metres squared.
+        // Columns in units of their norms: ranks must not depend on units (kg and kg m²).
         let norms: DVector<f64> = DVector::from_fn(n, |j, _| a.column(j).norm());
         let largest = norms.iter().copied().fold(0.0, f64::max);
         if largest == 0.0 {

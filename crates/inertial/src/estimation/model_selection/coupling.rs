@@ -1,8 +1,8 @@
 //! Detection of drives that turn with two neighbouring joints.
 //!
-//! For two neighbouring revolute joints with speeds `a` and `b` the two drives turn with two of `a`, `b`, `a + b`, `b − a`.
-//! All choices have as many unknowns, so their residuals compare directly: weighted by the noise, the difference of two
-//! squared residuals is twice the logarithm of their odds.
+//! For two neighbouring revolute joints with speeds `a` and `b`, the two drives turn with two of `a`, `b`, `a + b`, `b − a`. All
+//! choices have the same number of unknowns, so their residuals can be compared directly: weighted by the noise, the difference of
+//! two squared residuals is twice the log-likelihood ratio.
 
 use nalgebra::DVector;
 
@@ -16,38 +16,39 @@ use crate::estimation::model_selection::projection::Projection;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Svd;
 
-/// A coupling counts from this fall of the weighted squared residual on: odds of e¹⁵ to one. Four real robots without
-/// couplings showed at most 0.3; a coupled wrist 519.
+/// Decrease of the weighted squared residual from which a coupling is significant: odds of e¹⁵ to one. Four real robots without
+/// couplings showed at most 0.3, a coupled wrist 519.
 const EVIDENCE: f64 = 30.0;
-/// It is adopted where the squared residual of its two joints falls by this share: then it explains what nothing else
-/// could, and is not a small correction of some other shortcoming of the model. (The coupled wrist: nine tenths.)
+/// Relative decrease of the squared residual of the two joints from which a coupling is adopted. It is then a main effect, not a
+/// small correction of another model error. (The coupled wrist: nine tenths.)
 const SHARE: f64 = 0.25;
 
-/// No coupling is adopted in a fit that leaves a larger share of all torques; of the torques of its own joints, twice that.
+/// Largest relative residual of all torques with which a coupling is adopted; twice this value for the torques of its joints.
 const SOUND: f64 = 0.2;
 
-/// Speed of the slower joint of a pair, as a share of the faster one's (root mean squares), from which on both move.
+/// Ratio of the speed of the slower joint of a pair to that of the faster one (root mean squares), from which both count as
+/// moving.
 const MOVES: f64 = 0.01;
 
-/// Chosen drives, with notes.
+/// Selected drives, with notes.
 pub(crate) struct Found {
     pub motors: Vec<Motor>,
     pub notes: Vec<String>,
 }
 
-/// The two drives of a pair, and the weighted square of the residual with them.
+/// Two drives of a pair, and the weighted squared residual with them.
 struct Choice {
     pair: [usize; 2],
     shafts: [Vec<(usize, f64)>; 2],
     left: f64,
 }
 
-/// Adopts, one pair after the other, the couplings that the data speak for.
+/// Adopts the couplings that the data support, one pair after the other.
 pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
     let mut out = Found { motors: wide.motors().to_vec(), notes: Vec::new() };
     let measured = |v: usize| summary.factors[v].count > 0;
     let mut pairs = wide.pairs();
-    // A joint that stands still may have an encoder that is stuck: its torque would follow whatever moves beside it.
+    // A joint at rest may have a faulty encoder: its torque would correlate with the motion of its neighbours.
     let moves = |[a, b]: [usize; 2]| match (speed(wide, summary, a), speed(wide, summary, b)) {
         (Some(a), Some(b)) => a.min(b) > MOVES * a.max(b),
         _ => true,
@@ -68,7 +69,7 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
                 for (&v, shaft) in pair.iter().zip(&shafts) {
                     motors[v].shaft.clone_from(shaft);
                 }
-                // Columns of asymmetric friction are held for one direction of a shaft only: then it is not tried.
+                // Columns of asymmetric friction exist for one direction of a shaft only: the other one is not tried.
                 let Ok(projection) = Projection::new(wide, &wide.with_motors(motors)) else { continue };
                 let left = residual(&projection, summary, &fit.weights)?;
                 if best.as_ref().is_none_or(|b| left < b.left) {
@@ -78,7 +79,7 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
         }
         let Some(best) = best.filter(|b| left - b.left > EVIDENCE) else { break };
         let names = wide.row_names();
-        // Weighted by the noise, each joint's squared residual is its number of independent samples.
+        // Weighted by the noise, the squared residual of each joint equals its number of independent samples.
         let own: f64 = best.pair.iter().map(|&v| summary.factors[v].independent).sum();
         let share = (left - best.left) / own;
         let said: Vec<String> = best
@@ -118,7 +119,7 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
     Ok(out)
 }
 
-/// Root mean square of a joint's speed, from the column of its viscous friction; none where that is not held.
+/// Returns the root mean square speed of a joint, from the column of its viscous friction; `None` if there is no such column.
 fn speed(wide: &Equations<'_>, summary: &Summary, joint: usize) -> Option<f64> {
     let channel = &wide.channels[joint];
     let wanted = Feature::on(Term::Viscous, &[(joint, 1.0)]);
@@ -128,8 +129,8 @@ fn speed(wide: &Equations<'_>, summary: &Summary, joint: usize) -> Option<f64> {
     Some((square / factor.count.max(1) as f64).sqrt())
 }
 
-/// Whether a fit with these drives explains the torques on the whole and those of a pair: else the coupling would stand in for
-/// something else that is wrong.
+/// Returns whether a fit with these drives explains all torques and those of a pair. Otherwise the coupling could compensate for
+/// another model error.
 fn is_sound(wide: &Equations<'_>, summary: &Summary, motors: Vec<Motor>, pair: [usize; 2]) -> Result<bool> {
     let equations = wide.with_motors(motors);
     let narrow = summary.project(wide, &equations)?;
@@ -140,7 +141,7 @@ fn is_sound(wide: &Equations<'_>, summary: &Summary, motors: Vec<Motor>, pair: [
     Ok(found.relative_rms < SOUND && own.map(|r| r.relative_rms).fold(0.0, f64::max) < 2.0 * SOUND)
 }
 
-/// `joint5 + joint6`.
+/// Formats a shaft as `joint5 + joint6`.
 fn sum(shaft: &[(usize, f64)], names: &[String]) -> String {
     let mut parts: Vec<(&str, f64)> = shaft.iter().map(|&(v, x)| (names[v].as_str(), x)).collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -158,7 +159,7 @@ fn sum(shaft: &[(usize, f64)], names: &[String]) -> String {
     out
 }
 
-/// Returns the combinations that the drives of two joints can turn with, other than each with its own.
+/// Returns the combinations that the drives of two joints can turn with, except for each with its own joint.
 fn alternatives([a, b]: [usize; 2]) -> Vec<[Vec<(usize, f64)>; 2]> {
     let (own_a, own_b) = (vec![(a, 1.0)], vec![(b, 1.0)]);
     let (sum, difference) = (vec![(a, 1.0), (b, 1.0)], vec![(a, -1.0), (b, 1.0)]);
@@ -171,8 +172,8 @@ fn alternatives([a, b]: [usize; 2]) -> Vec<[Vec<(usize, f64)>; 2]> {
     ]
 }
 
-/// The weighted square of the least-squares residual, and by how much at most it can fall for each pair: drives on both
-/// combinations beside those that are there explain at least as much as any alternative.
+/// Returns the weighted squared residual of least squares, and an upper bound on its decrease for each pair: drives on both
+/// combinations, in addition to the present ones, explain at least as much as any alternative.
 fn possible_gains(
     wide: &Equations<'_>,
     now: &Equations<'_>,
@@ -191,7 +192,7 @@ fn possible_gains(
                 Term::CoulombNegative,
                 Term::RotorInertia,
             ] {
-                // Terms that the model does not have are not held, and not added.
+                // Terms that the model does not have have no columns and are not added.
                 projection.add(wide, term, &[(a, sign), (b, 1.0)], None);
             }
         }
@@ -199,7 +200,7 @@ fn possible_gains(
     }
     let all = projection.stacked(summary, weights)?.matrix();
     let (n, width) = (now.len(), all.ncols());
-    // What the present unknowns leave: exactly, as reflections have eliminated them.
+    // Residual after the present unknowns, exact because reflections have eliminated them.
     let rest = all.view((n, n), (width - n, width - n));
     let force: DVector<f64> = rest.column(width - n - 1).into_owned();
     let mut start = n;
@@ -214,7 +215,7 @@ fn possible_gains(
     Ok((force.norm_squared(), gains))
 }
 
-/// The weighted square of the least-squares residual of all coordinates.
+/// Returns the weighted squared residual of least squares of all coordinates.
 fn residual(projection: &Projection, summary: &Summary, weights: &[f64]) -> Result<f64> {
     let factor = projection.stacked(summary, weights)?;
     let last = factor.width() - 1;

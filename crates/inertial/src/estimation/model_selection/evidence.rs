@@ -1,23 +1,23 @@
-//! Evidence of the data for each joint term, and elimination of the terms that are not needed.
+//! Significance of each joint term, and backward elimination of terms that are not needed.
 //!
-//! The estimate with all terms is solved once. A term is left out by conditioning the estimate, and its changes without each block
-//! of the log (see [`jackknife`](crate::estimation::least_squares::jackknife)), on zero, which needs no further solution. The term
-//! with the least evidence goes first, until all that are left are needed.
+//! The estimate with all terms is computed once. A term is removed by conditioning the estimate, and its changes without each
+//! block of the log (see [`jackknife`](crate::estimation::least_squares::jackknife)), on zero, which does not need another
+//! solution. The term with the least evidence is removed first, until all remaining terms are needed.
 //!
-//! **Evidence** of a term is the square of its value over its standard error. The error is that of the jackknife, which holds for
-//! correlated residuals, but at least the one of independent noise times the factor by which errors grow on the whole: the spread
-//! of sixteen blocks may be small by chance. The ratio follows Student's distribution; evidence is the square of the standard normal
-//! value that is as improbable.
+//! **Evidence** of a term is the squared ratio of its value to its standard error. The standard error is that of the jackknife,
+//! which is valid for correlated residuals, but at least the one of independent noise times the overall factor by which errors
+//! grow, because the spread of sixteen blocks may be small by chance. The ratio has Student's t-distribution; the evidence is the
+//! square of the standard normal quantile of the same probability.
 //!
-//! **Needed** is `ln n + 2 ln c` (extended BIC), with `n` the independent samples of a joint over that same factor and `c` the
-//! number of terms to choose from. Where one joint needs a kind of term (its offset, say), the sensors or drives have that effect,
-//! and evidence of [`LIKE_OTHERS`] is enough for the other joints. Friction and rotor inertias that would be negative are left
-//! out: the data contradict them.
+//! **Needed** is `ln n + 2 ln c` (extended BIC), where `n` is the number of independent samples of a joint divided by that same
+//! factor and `c` the number of candidate terms. If one joint needs a kind of term (such as an offset), the sensors or drives have
+//! that effect, and an evidence of [`LIKE_OTHERS`] is sufficient for the other joints. Negative friction and negative rotor
+//! inertias are removed, because the data contradict them.
 //!
-//! **A term that is left out may still be there.** Where it acts much like other unknowns, leaving it out makes their errors many times
-//! smaller, and wrong if it is there. Each term that was left out therefore adds its effect on the others to their variance, times
-//! the probability that it is there ([`Doubt`]). Drives of one robot are alike: rotor inertias that each joint hardly shows, but all
-//! joints hint at, are probably there (see [`probabilities`]).
+//! **A removed term may still exist.** If it acts much like other unknowns, its removal reduces their errors by a large factor,
+//! and the errors are wrong if the term exists. Each removed term therefore adds its effect on the other unknowns to their
+//! variance, times the probability that it exists ([`Doubt`]). Drives of one robot are similar: rotor inertias that are
+//! insignificant for each joint but indicated by all joints probably exist (see [`probabilities`]).
 
 use nalgebra::{DMatrix, DVector};
 use schemars::JsonSchema;
@@ -32,60 +32,60 @@ use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::product;
 
-/// Largest negative Stribeck friction, in units of Coulomb friction. Curves of real joints pass through less than zero at rest, which no
-/// sample shows; beyond this they would push as strongly as Coulomb friction brakes.
+/// Largest negative Stribeck friction, in units of Coulomb friction. Fitted curves of real joints may be negative at rest, where
+/// there are no samples. Beyond this limit they would accelerate the joint as strongly as Coulomb friction brakes it.
 const MOST_AT_REST: f64 = 2.0;
-/// Evidence that is enough for a term of a kind that another joint needs: three standard errors.
+/// Sufficient evidence for a term of a kind that another joint needs: three standard errors.
 const LIKE_OTHERS: f64 = 9.0;
-/// Independent samples of a joint, at least.
+/// Lower limit of the number of independent samples of a joint.
 const FEWEST_SAMPLES: f64 = 10.0;
 
 /// Decision on one term of a joint.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TermChoice {
-    /// Joint.
+    /// Name of the joint.
     pub joint: String,
-    /// Term, by its name in the results of joints.
+    /// Name of the term in the results of joints.
     pub term: &'static str,
-    /// Whether the model has it.
+    /// Whether the model has the term.
     pub chosen: bool,
-    /// Square of its value over its standard error.
+    /// Squared ratio of the value to its standard error.
     pub evidence: f64,
-    /// Evidence that it needs.
+    /// Evidence that is needed.
     pub needed: f64,
-    /// Share of the joint's squared residual that it explains beyond the other terms.
+    /// Share of the squared residual of the joint that the term explains in addition to the other terms.
     pub gain: f64,
-    /// Whether its value would be negative, which friction and rotor inertia cannot be.
+    /// Whether the value would be negative, which is impossible for friction and rotor inertia.
     pub contradicted: bool,
 }
 
-/// Terms that stay, and why.
+/// Selected terms, with the decisions.
 pub(crate) struct Selection {
-    /// Whether each term of the equations stays.
+    /// Whether each term of the equations is kept.
     pub keep: Vec<bool>,
     pub choices: Vec<TermChoice>,
     pub doubts: Vec<Doubt>,
 }
 
-/// Effect that a term which was left out has on the other unknowns if it is there.
+/// Effect of a removed term on the other unknowns, in case that it exists.
 #[derive(Debug, Clone)]
 pub(crate) struct Doubt {
-    /// Change of all unknowns for a term of one.
+    /// Change of all unknowns per unit of the term.
     pub change: DVector<f64>,
     /// Expected square of the term.
     pub variance: f64,
 }
 
-/// A term that was left out, with its evidence at that time.
+/// Removed term, with its evidence at the time of removal.
 struct LeftOut {
     term: usize,
     evidence: f64,
-    /// Evidence that it needed.
+    /// Evidence that was needed.
     limit: f64,
-    /// Change of all unknowns for a term of one.
+    /// Change of all unknowns per unit of the term.
     change: DVector<f64>,
-    /// Expected square of the term if it is there.
+    /// Expected square of the term if it exists.
     square: f64,
 }
 
@@ -94,9 +94,9 @@ struct Elimination {
     values: DVector<f64>,
     /// Covariance of independent noise.
     inverse: DMatrix<f64>,
-    /// Changes of the values without each block of the log; no columns where there are too few blocks.
+    /// Changes of the values without each block of the log; no columns if there are too few blocks.
     changes: DMatrix<f64>,
-    /// Factor by which variances exceed those of independent noise on the whole.
+    /// Overall factor by which variances exceed those of independent noise.
     growth: f64,
     /// Factor by which variances from longer blocks exceed those from these.
     longer: f64,
@@ -119,7 +119,7 @@ impl Elimination {
         Ok(out)
     }
 
-    /// Square of a value over its standard error; zero where the motion does not show it.
+    /// Returns the squared ratio of a value to its standard error; zero if it is not excited.
     fn evidence(&self, unknown: usize) -> f64 {
         let variance = self.variance(unknown);
         if variance <= 0.0 {
@@ -130,7 +130,7 @@ impl Elimination {
         if blocks == 0 { square } else { as_normal(square, blocks as f64 - 1.0) }
     }
 
-    /// Variance of a value; zero where the motion does not show it.
+    /// Returns the variance of a value; zero if it is not excited.
     fn variance(&self, unknown: usize) -> f64 {
         let own = self.inverse[(unknown, unknown)];
         if own <= 0.0 || self.changes.ncols() == 0 {
@@ -140,13 +140,13 @@ impl Elimination {
         (self.longer * variances(&row)[0]).max(self.growth * own)
     }
 
-    /// Growth of the squared residual without an unknown.
+    /// Returns the increase of the squared residual without an unknown.
     fn gain(&self, unknown: usize) -> f64 {
         let own = self.inverse[(unknown, unknown)];
         if own > 0.0 { self.values[unknown].powi(2) / own } else { 0.0 }
     }
 
-    /// Makes an unknown zero; the others follow.
+    /// Sets an unknown to zero and updates the others.
     fn remove(&mut self, unknown: usize) {
         let own = self.inverse[(unknown, unknown)];
         if own > 0.0 {
@@ -157,7 +157,7 @@ impl Elimination {
             let row = self.inverse.row(unknown).into_owned();
             self.inverse -= share * row;
         }
-        // Exactly, whatever rounding has left.
+        // Set to exact zeros, without rounding errors.
         self.values[unknown] = 0.0;
         self.inverse.row_mut(unknown).fill(0.0);
         self.inverse.column_mut(unknown).fill(0.0);
@@ -165,20 +165,21 @@ impl Elimination {
     }
 }
 
-/// Square of the standard normal value that is as improbable as this square of a value of Student's distribution (Wallace 1959).
+/// Converts the square of a value with Student's t-distribution to the square of the standard normal value of the same probability
+/// (Wallace 1959).
 fn as_normal(square: f64, freedom: f64) -> f64 {
     ((8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)).powi(2) * freedom * (square / freedom).ln_1p()
 }
 
-/// Probabilities that terms of one kind are there, from the evidence of each joint.
+/// Computes the probabilities that terms of one kind exist, from the evidence of each joint.
 ///
-/// The Bayes factor of a term is that of the information criterion, `exp((evidence − ln samples)/2)`. The share of joints that have
-/// the term is unknown, and all shares are equally probable beforehand (Scott and Berger 2010): the more joints hint at the term, the
-/// more probable it is in each of them; where no joint does, each further joint makes it less so.
+/// The Bayes factor of a term is that of the information criterion, `exp((evidence − ln samples)/2)`. The share of joints that
+/// have the term is unknown, with a uniform prior (Scott and Berger 2010): the more joints indicate the term, the more probable it
+/// is for each of them. If no joint does, each additional joint makes it less probable.
 fn probabilities(evidence: &[f64], log_samples: f64) -> Vec<f64> {
-    /// Points of the integral over the share.
+    /// Number of points of the integral over the share.
     const SHARES: usize = 64;
-    /// Largest logarithm of a Bayes factor: the term is certain.
+    /// Largest logarithm of a Bayes factor, from which the term is certain.
     const CERTAIN: f64 = 30.0;
     let factors: Vec<f64> = evidence.iter().map(|e| (0.5 * (e - log_samples)).min(CERTAIN).exp()).collect();
     let shares: Vec<f64> = (0..SHARES).map(|k| (k as f64 + 0.5) / SHARES as f64).collect();
@@ -194,16 +195,16 @@ fn probabilities(evidence: &[f64], log_samples: f64) -> Vec<f64> {
     factors.iter().map(probability).collect()
 }
 
-/// Terms during the elimination.
+/// State of the terms during the elimination.
 struct Candidates<'a> {
     terms: &'a [(usize, Term)],
     /// Number of unknowns before the terms.
     rank: usize,
-    /// Terms that may be left out.
+    /// Terms that may be removed.
     open: Vec<usize>,
     keep: Vec<bool>,
     fit: Elimination,
-    /// Evidence needed.
+    /// Evidence that is needed.
     needed: f64,
 }
 
@@ -220,13 +221,14 @@ impl Candidates<'_> {
         self.fit.evidence(self.rank + i)
     }
 
-    /// Whether a joint has a Stribeck term that may still go.
+    /// Returns whether a joint has a Stribeck term that may still be removed.
     fn has_open_stribeck(&self, row: usize) -> bool {
         self.place(row, Term::Stribeck).is_some_and(|s| self.keep[s] && self.open.contains(&s))
     }
 
-    /// Whether nature forbids a term's value. Stribeck friction is part of a curve: it goes where Coulomb or viscous friction would be
-    /// negative with it, before the other does, or where it would push the joint near rest (a lag of the torques looks like that).
+    /// Returns whether the value of a term is physically impossible. Stribeck friction is part of a curve. It is removed before
+    /// Coulomb or viscous friction if one of these is negative with it, or if it would accelerate the joint near rest (as a lag of
+    /// the torques does).
     fn is_impossible(&self, i: usize) -> bool {
         let (row, term) = self.terms[i];
         let negative = |k: usize| self.keep[k] && self.value(k) < 0.0;
@@ -244,7 +246,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// Evidence that a term needs, given the terms of other joints.
+    /// Returns the evidence that a term needs, given the terms of other joints.
     fn limit(&self, i: usize) -> f64 {
         let kind = self.terms[i].1;
         let clear = |&k: &usize| {
@@ -254,14 +256,14 @@ impl Candidates<'_> {
         if kind != Term::Stribeck && self.open.iter().any(clear) { LIKE_OTHERS } else { self.needed }
     }
 
-    /// The term that is needed least, and the evidence that it lacks; none where all are needed.
+    /// Returns the least needed term and the evidence that it needs; `None` if all terms are needed.
     fn worst(&self) -> Option<(usize, f64)> {
         let score = |i: usize| {
             let limit = self.limit(i);
             let score = if self.is_impossible(i) { -1.0 } else { self.evidence(i) / limit };
             (i, limit, score)
         };
-        // Other friction waits for the Stribeck term, which can stand in for it.
+        // Other friction is removed after the Stribeck term, which can replace it.
         let waits = |i: usize| {
             let (row, term) = self.terms[i];
             matches!(term, Term::Coulomb | Term::Viscous)
@@ -276,8 +278,8 @@ impl Candidates<'_> {
             .map(|(i, limit, _)| (i, limit))
     }
 
-    /// What leaving out a term leaves open; nothing where its value is impossible, or where it is Stribeck friction, which acts like
-    /// other friction only.
+    /// Returns the uncertainty due to the removal of a term; `None` if its value is impossible, or for Stribeck friction, which
+    /// resembles other friction only.
     fn left_out(&self, i: usize, limit: f64) -> Option<LeftOut> {
         let unknown = self.rank + i;
         let own = self.fit.inverse[(unknown, unknown)];
@@ -290,7 +292,7 @@ impl Candidates<'_> {
         Some(LeftOut { term: i, evidence: self.evidence(i), limit, change, square })
     }
 
-    /// Weighs what was left out by the probability that it is there.
+    /// Weights the effects of removed terms by the probability that they exist.
     fn doubts(&self, left_out: &[LeftOut], log_samples: f64) -> Vec<Doubt> {
         let is_rotor = |i: usize| self.terms[i].1 == Term::RotorInertia;
         let kept = self.open.iter().filter(|&&i| self.keep[i] && is_rotor(i)).map(|&i| self.evidence(i));
@@ -301,7 +303,7 @@ impl Candidates<'_> {
             let probability = if is_rotor(l.term) {
                 of_rotors.next().unwrap_or(0.0)
             } else {
-                // A term with the evidence that it needs is as probable as not.
+                // A term with exactly the needed evidence has a probability of one half.
                 (1.0 + (0.5 * (l.limit - l.evidence)).exp()).recip()
             };
             Doubt { change: l.change.clone(), variance: probability * l.square }
@@ -318,14 +320,14 @@ impl Candidates<'_> {
             chosen: self.keep[i],
             evidence: self.evidence(i),
             needed,
-            // Weighted by the noise, the squared residual of a joint is its number of independent samples.
+            // Weighted by the noise, the squared residual of a joint equals its number of independent samples.
             gain: gain / (gain + summary.factors[row].independent.max(1.0)),
             contradicted: term.is_nonnegative() && self.value(i) < 0.0,
         }
     }
 }
 
-/// Decides on the terms that are `open`, given all others.
+/// Selects among the terms that are `open`, given all others.
 pub(crate) fn select(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -361,7 +363,7 @@ pub(crate) fn select(
 mod tests {
     use super::{as_normal, probabilities};
 
-    /// The sum over all subsets of terms, of which those of one size share the same probability beforehand.
+    /// Reference: sum over all subsets of terms, where subsets of the same size have the same prior probability.
     #[test]
     fn probabilities_of_terms_as_sums_over_subsets() {
         let (evidence, samples) = ([3.2_f64, 4.5, 0.4, 9.0], 18.0_f64);
@@ -376,13 +378,14 @@ mod tests {
             total += weight;
             (0..n).filter(|&k| inside(k)).for_each(|k| with[k] += weight);
         }
-        // The midpoint rule errs by 1/(24 · 64²) = 1e-5 times the second derivative of the integrand, which is below a hundred here.
+        // The error of the midpoint rule is 1/(24 · 64²) = 1e-5 times the second derivative of the integrand, which is below a
+        // hundred here.
         for (found, expected) in probabilities(&evidence, samples.ln()).iter().zip(&with) {
             assert!((found - expected / total).abs() < 1e-3, "{found} {}", expected / total);
         }
     }
 
-    /// What one joint hardly shows is probable where all joints hint at it, and improbable where none does.
+    /// Tests that a weakly indicated term is probable if all joints indicate it, and improbable if no other joint does.
     #[test]
     fn hints_of_several_joints_count_together() {
         let log_samples = 18.0_f64.ln();
@@ -392,7 +395,8 @@ mod tests {
         assert!(probabilities(&[1e6, 4.0], log_samples)[1] > 0.5);
     }
 
-    /// Quantiles of Student's distribution that leave 0.00135 above (three standard deviations of the normal one), from a table.
+    /// Reference: quantiles of Student's t-distribution with an upper tail of 0.00135 (three standard deviations of the normal
+    /// one), from a table.
     #[test]
     fn squares_of_student_as_those_of_normal_values() {
         for (freedom, quantile) in [(7.0, 4.530), (15.0, 3.586), (30.0, 3.270)] {

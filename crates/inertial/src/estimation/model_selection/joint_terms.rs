@@ -1,4 +1,4 @@
-//! Choice of the joint model among all whose columns a summary holds: couplings, terms of each joint, Stribeck curves.
+//! Selection of the joint model among all whose columns a summary contains: couplings, terms of each joint, Stribeck curves.
 
 use nalgebra::DVector;
 
@@ -11,23 +11,23 @@ use crate::estimation::model_selection::evidence::{Doubt, Selection, TermChoice,
 use crate::estimation::model_selection::{coupling, stribeck};
 use crate::estimation::reduction::summary::Summary;
 
-/// Stribeck friction is tried where a mechanism has no more coordinates than this: the search takes the columns of all joints at
-/// once, and its time grows with the cube of their number.
+/// Largest number of coordinates for which Stribeck friction is tried. The search uses the columns of all joints at once, and its
+/// cost grows with the cube of their number.
 const MOST_STRIBECK: usize = 12;
 
 /// Evidence of negative friction that makes a result doubtful: five standard errors. Clean logs of four arms show at most 8.
 const NEGATIVE_FRICTION: f64 = 25.0;
 
-/// Equations of the chosen joint model, and how it was found.
+/// Equations of the selected joint model, with the decisions.
 pub(crate) struct Chosen<'m> {
     pub equations: Equations<'m>,
-    /// Whether drives were found to turn with two joints.
+    /// Whether drives that turn with two joints were found.
     pub coupled: bool,
     /// Notes on drive couplings.
     notes: Vec<String>,
     /// Decisions on terms.
     terms: Vec<TermChoice>,
-    /// What the terms that were left out leave open.
+    /// Uncertainty due to removed terms.
     pub doubts: Vec<Doubt>,
 }
 
@@ -70,7 +70,7 @@ impl Chosen<'_> {
     }
 }
 
-/// Chooses the joint model.
+/// Selects the joint model.
 pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<Chosen<'m>> {
     let found = coupling::search(wide, summary)?;
     let mut out = Chosen {
@@ -91,7 +91,7 @@ pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<Chos
 }
 
 impl<'m> Chosen<'m> {
-    /// Keeps of the terms that are open those that the data call for.
+    /// Selects the terms that the data support among the open ones.
     fn choose_terms(&mut self, wide: &Equations<'m>, summary: &Summary) -> Result<()> {
         let auto = wide.joint_model().auto;
         let narrow = summary.project(wide, &self.equations)?;
@@ -103,7 +103,7 @@ impl<'m> Chosen<'m> {
             let same = |c: &&TermChoice| c.term == Term::RotorInertia.name() && c.chosen == chosen;
             found.choices.iter().filter(same).count()
         };
-        // The data cannot show the rotors of joints on the ground: they are taken as there where most others are.
+        // The data cannot determine the rotors of joints on the ground: assume that they exist if most others do.
         if auto.rotor_inertia && rotors(true) <= rotors(false) {
             self.equations.drop_grounded_rotors();
         }
@@ -111,7 +111,7 @@ impl<'m> Chosen<'m> {
         Ok(())
     }
 
-    /// Finds the Stribeck curves of all joints, or, where the data decide on friction, of those that need one.
+    /// Finds the Stribeck curves of all joints or, if friction is selected from the data, of those that need one.
     fn choose_stribeck(&mut self, wide: &Equations<'m>, summary: &Summary) -> Result<()> {
         let auto = wide.joint_model().auto.friction;
         let slides = |v: &usize| !auto || self.equations.terms.contains(&(*v, Term::Coulomb));
@@ -137,7 +137,7 @@ impl<'m> Chosen<'m> {
         Ok(())
     }
 
-    /// Drops the terms that were not chosen.
+    /// Drops the terms that were not selected.
     fn keep(&mut self, found: Selection) {
         let mut keep = found.keep.into_iter();
         let before = self.equations.terms.clone();
@@ -146,7 +146,7 @@ impl<'m> Chosen<'m> {
         self.doubts.extend(found.doubts);
         let base = 0..self.equations.rank();
         let place = |term: &(usize, Term)| before.iter().position(|other| other == term);
-        // Unknowns that are new have no part in earlier doubts.
+        // New unknowns do not appear in earlier doubts.
         for doubt in &mut self.doubts {
             let own = |k: usize| doubt.change.get(k).copied().unwrap_or(0.0);
             let of_terms = terms.iter().map(|term| place(term).map_or(0.0, |k| own(base.end + k)));

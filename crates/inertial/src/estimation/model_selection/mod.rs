@@ -1,4 +1,4 @@
-//! Choice of the joint model from the data: terms, drive couplings and Stribeck curves.
+//! Selection of the joint model from the data: terms, drive couplings and Stribeck curves.
 
 pub(crate) mod coupling;
 pub(crate) mod evidence;

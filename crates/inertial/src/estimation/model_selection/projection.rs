@@ -1,8 +1,8 @@
 //! Projection of a summary of all candidate columns onto those of one joint model.
 //!
-//! Where the joints' model is to be found from the data (couplings, Stribeck speeds), a summary holds the columns of every
-//! candidate, each of one coordinate's force: the *wide* equations. A model's own columns are combinations of these, so its
-//! summary follows from the wide one without a second look at the data.
+//! If the joint model is selected from the data (couplings, Stribeck speeds), a summary contains the columns of every candidate,
+//! each in the force of one coordinate: the *wide* equations. The columns of a model are combinations of these, so its summary is
+//! computed from the wide one without another pass over the data.
 
 use crate::estimation::equations::Equations;
 use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
@@ -12,7 +12,7 @@ use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
-/// A column as a combination of those of a wide channel.
+/// Column as a combination of columns of a wide channel.
 type Combination = Vec<(usize, f64)>;
 
 /// New unknowns, and for each channel the columns of those that act in it.
@@ -42,12 +42,12 @@ impl Projection {
         Ok(out)
     }
 
-    /// Number of unknowns.
+    /// Returns the number of unknowns.
     pub fn len(&self) -> usize {
         self.unknowns
     }
 
-    /// One more unknown, of a motor on a shaft; false where the columns are not held.
+    /// Adds an unknown of a motor on a shaft; returns false if the columns are missing.
     pub fn add(
         &mut self,
         wide: &Equations<'_>,
@@ -70,7 +70,7 @@ impl Projection {
         true
     }
 
-    /// The factor of all channels together, with the forces as the last column.
+    /// Returns the factor of all channels together, with the forces as the last column.
     pub fn stacked(&self, summary: &Summary, weights: &[f64]) -> Result<Triangle> {
         let width = self.unknowns + 1;
         let mut out = Triangle::new(width);
@@ -92,7 +92,7 @@ impl Projection {
     }
 }
 
-/// Adds a combination of a factor's columns to `out`.
+/// Adds a combination of columns of a factor to `out`.
 fn combine(factor: &Triangle, combination: &[(usize, f64)], weight: f64, out: &mut [f64]) {
     for &(k, x) in combination {
         out.iter_mut().enumerate().for_each(|(i, o)| *o += weight * x * factor.at(i, k));
@@ -119,7 +119,7 @@ impl Summary {
                 combine(&factor.triangle, combination, 1.0, out);
             }
             new.triangle.absorb(&mut block, rows)?;
-            // The columns of the unknowns, then the force.
+            // Columns of the unknowns, then the force.
             let combinations: Vec<&[(usize, f64)]> =
                 columns.iter().map(|(_, combination)| &combination[..]).chain([&forces[0][..]]).collect();
             new.blocks = factor.blocks.iter().map(|block| block.project(n + 1, &combinations)).collect();
@@ -132,7 +132,7 @@ impl Summary {
     }
 }
 
-/// A feature in the force of a coordinate as a combination of the wide channel's columns.
+/// Expresses a feature in the force of a coordinate as a combination of the columns of the wide channel.
 fn express(feature: &Feature, wide: &Equations<'_>, row: usize) -> Option<Combination> {
     let channel = &wide.channels[row];
     let first = channel.entries.len();

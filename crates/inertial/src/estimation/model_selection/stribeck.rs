@@ -1,7 +1,8 @@
-//! Choice of the Stribeck speed and exponent of each drive.
+//! Selection of the Stribeck speed and exponent of each drive.
 //!
-//! Speed and exponent act nonlinearly, so they are found apart from the linear unknowns. The search works on a summary that holds
-//! the columns of [`crate::estimation::joint_model::stribeck`]: one pass over the data is enough, and summaries merge.
+//! Speed and exponent are nonlinear parameters, so they are found separately from the linear unknowns. The search uses a summary
+//! that contains the columns of [`crate::estimation::joint_model::stribeck`]: one pass over the data is sufficient, and summaries
+//! can be merged.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -14,12 +15,13 @@ use crate::estimation::model_selection::projection::Projection;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Svd;
 
-/// Sweeps over the joints, and the change of `ln vₛ` that ends them.
+/// Largest number of sweeps over the joints, and the change of `ln vₛ` at which they stop.
 const SWEEPS: usize = 50;
 const SETTLED: f64 = 1e-6;
 
-/// Finds speed and shape of every motor's Stribeck term, by the least residual of weighted least squares: each motor in turn,
-/// first over all speeds held, then by golden section, until none moves. Weights are those without Stribeck terms.
+/// Finds speed and exponent of the Stribeck term of every motor by minimizing the residual of weighted least squares: each motor
+/// in turn, first over all stored speeds, then by golden-section search, until convergence. Weights are those without Stribeck
+/// terms.
 ///
 /// `plain` are the equations without Stribeck terms.
 pub(crate) fn choose(
@@ -30,7 +32,7 @@ pub(crate) fn choose(
 ) -> Result<Vec<(usize, Bend)>> {
     let narrow = summary.project(wide, plain)?;
     let weights = LeastSquares::new(plain, &narrow, Weighting::Weighted)?.weights;
-    // The columns of all terms, then those of each motor's nodes, then the forces.
+    // Columns of all terms, then those of the nodes of each motor, then the forces.
     let exponents = wide.joint_model().stribeck_exponents();
     let per_motor = exponents.len() * NODES;
     let mut projection = Projection::new(wide, plain)?;
@@ -41,7 +43,7 @@ pub(crate) fn choose(
     }
     let all = projection.stacked(summary, &weights)?.matrix();
     let (n, width) = (plain.len(), all.ncols());
-    // What the other unknowns leave of the nodes' columns and of the forces: exactly, as reflections have eliminated them.
+    // Columns of the nodes and forces after elimination of the other unknowns, exact because of the reflections.
     let rest = all.view((n, n), (width - n, width - n));
     let columns: Vec<DMatrix<f64>> =
         (0..motors.len()).map(|i| rest.columns(i * per_motor, per_motor).into_owned()).collect();
@@ -58,7 +60,7 @@ pub(crate) fn choose(
             let best = search(exponents, |bend| {
                 let column = combined(&own, bend);
                 let size = column.norm_squared();
-                // How much of the force's square the column explains once the others have explained what they can.
+                // Squared force that the column explains in addition to the others.
                 if size > 0.0 { column.dot(&force.column(0)).powi(2) / size } else { 0.0 }
             });
             moved = moved.max(if best.exponent == found[i].exponent {
@@ -75,7 +77,7 @@ pub(crate) fn choose(
     Ok(motors.iter().copied().zip(found).collect())
 }
 
-/// The column of a bend, of those at the nodes.
+/// Returns the column of a Stribeck curve, interpolated from those at the nodes.
 fn combined(columns: &DMatrix<f64>, bend: Bend) -> DVector<f64> {
     let mut out = DVector::zeros(columns.nrows());
     for (k, weight) in bend.interpolated() {
@@ -84,7 +86,7 @@ fn combined(columns: &DMatrix<f64>, bend: Bend) -> DVector<f64> {
     out
 }
 
-/// Removes the part of some columns that others explain.
+/// Removes the part of the columns that is explained by the other ones.
 fn without(some: &[DVector<f64>], others: &DMatrix<f64>) -> Result<DMatrix<f64>> {
     let mut out = others.clone();
     if !some.is_empty() {
@@ -99,7 +101,7 @@ fn without(some: &[DVector<f64>], others: &DMatrix<f64>) -> Result<DMatrix<f64>>
     Ok(out)
 }
 
-/// The bend of greatest gain.
+/// Returns the Stribeck curve of largest gain.
 fn search(exponents: &[f64], gain: impl Fn(Bend) -> f64) -> Bend {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let mut best = (f64::NEG_INFINITY, Bend { speed: 1.0, exponent: exponents[0] });

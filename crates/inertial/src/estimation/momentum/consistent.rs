@@ -1,13 +1,14 @@
 //! Consistent estimator from the momentum of a free-flying robot.
 //!
-//! Minimizes `½ Σ eᵀ C⁻¹ e + W Σ_bodies d(P₀, P)` over possible bodies: the likelihood of
-//! [`MomentumEquations::errors_in_variables`] with the prior and the cones of [`crate::estimation::consistent::problem`]. The noise stands in the
-//! regressor, so the likelihood is not quadratic. Each step takes Gauss and Newton's model of it at the rates that are likeliest
-//! so far, solves that convex problem with its proof, and goes towards the solution as far as the cost falls. Cones are convex:
-//! every point on the way is possible. Where the steps end the model's gradient is the likelihood's own, so the optimum of the
-//! last model is one of the problem.
+//! Minimizes `½ Σ eᵀ C⁻¹ e + W Σ_bodies d(P₀, P)` over consistent bodies: the likelihood of
+//! [`MomentumEquations::errors_in_variables`] with the prior and the cones of [`crate::estimation::consistent::problem`]. The
+//! noise is in the regressor, so the likelihood is not quadratic. Each step uses its Gauss-Newton model at the most likely rates
+//! so far, solves that convex problem with a certificate, and moves towards the solution as long as the cost decreases. Cones are
+//! convex: every point on the way is feasible. At convergence, the gradient of the model equals that of the likelihood, so the
+//! optimum of the last model is a stationary point of the problem.
 //!
-//! Without stated noise the rows are those of plain least squares over the noise that its residuals show: one convex problem.
+//! Without given noise, the rows are those of plain least squares divided by the noise estimated from its residuals: one convex
+//! problem.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -17,29 +18,29 @@ use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, Mom
 use crate::optimize::{self, SolverStatus};
 use crate::{Error, Result};
 
-/// Steps at most; some ten are usual.
+/// Largest number of steps; about ten are usual.
 const MOST_STEPS: usize = 60;
 
-/// A step so small, in standard errors, is none: the convex problems are solved to nine digits of their cost, and a step
-/// of so many standard errors changes it by its square.
+/// Step length, in standard errors, that counts as converged. The convex problems are solved to nine digits of their cost, and the
+/// change of the cost is the square of the step length.
 const SETTLED: f64 = 1e-4;
 
-/// The least part of a step that is tried.
+/// Smallest fraction of a step that is tried.
 const LEAST_PART: f64 = 1e-3;
 
-/// A consistent estimate and what proves it.
+/// Consistent estimate with its optimality certificate.
 #[derive(Debug, Clone)]
 pub struct ConsistentMomentum {
-    /// All inertial parameters; every body is possible.
+    /// All inertial parameters; every body is physically consistent.
     pub parameters: Vec<f64>,
-    /// The base parameters. Their covariance is the inverse of the data's information plus the prior's curvature.
+    /// Base parameters. Their covariance is the inverse of the sum of the information of the data and the curvature of the prior.
     pub fit: MomentumFit,
-    /// Cost of the (last) convex problem less its proven lower bound.
+    /// Difference between the cost of the (last) convex problem and its proven lower bound.
     pub duality_gap: f64,
 }
 
 impl MomentumEquations<'_> {
-    /// The likeliest parameters that bodies can have, given a prior, and the noise of the rates where it is known.
+    /// Computes the most likely consistent parameters, given a prior and, if known, the noise of the rates.
     pub fn consistent(
         &self,
         samples: &MomentumSamples<'_>,
@@ -84,7 +85,7 @@ impl MomentumEquations<'_> {
         loop {
             let rows = self.likelihood_rows(samples, count, noise, &at.values)?;
             let n = self.len();
-            // The unknowns are the parameters themselves, not the step.
+            // The unknowns are the parameters, not the step.
             let mut factor = rows.matrix();
             let moved = factor.column(n) + factor.columns(0, n) * &at.values;
             factor.set_column(n, &moved);
@@ -118,7 +119,8 @@ impl MomentumEquations<'_> {
                 let chi = self.chi_squared(samples, noise, &problem.unknowns(&found.x))?;
                 let mut out = finished(&problem, &found, solution, Some(chi))?;
                 out.fit.steps = steps;
-                // Where no part of a step lowers the cost its digits are used up: as good as it gets if the step is small.
+                // If no fraction of a step reduces the cost, rounding error limits the progress: accept the point if the step is
+                // small.
                 if length > 100.0 * SETTLED || length.is_nan() {
                     out.fit.status =
                         if steps == MOST_STEPS { SolverStatus::StepLimit } else { SolverStatus::Stalled };
@@ -135,7 +137,7 @@ impl MomentumEquations<'_> {
     }
 }
 
-/// The estimate that a solved problem gives.
+/// Returns the estimate of a solved problem.
 fn finished(
     problem: &ConsistentProblem,
     found: &optimize::Solution,
@@ -151,7 +153,7 @@ fn finished(
     })
 }
 
-/// All inertial parameters, and their base parameters.
+/// All inertial parameters, and the base parameters.
 struct Point {
     all: DVector<f64>,
     values: DVector<f64>,
@@ -163,7 +165,7 @@ impl ConsistentMomentum {
     }
 }
 
-/// `½‖Ax − b‖²` of rows `[A | b]`.
+/// Computes `½‖Ax − b‖²` of rows `[A | b]`.
 fn half_square(factor: &DMatrix<f64>, x: &DVector<f64>) -> f64 {
     let n = x.len();
     0.5 * (factor.columns(0, n) * x - factor.column(n)).norm_squared()

@@ -1,14 +1,14 @@
 //! Momentum equations of a free-flying robot (paper 002).
 //!
-//! At every sample $$K(q, \nu) \varphi = m:$$ the momentum of the robot without its wheels, at the base's origin in the base's axes,
-//! is linear in the base parameters $\varphi$, and $K$ is linear in the measured rates $\nu$ (base twist and joints). With zero total
-//! momentum `m` is the opposite of the wheels' momentum, and where the base is does not matter.
+//! At every sample $$K(q, \nu) \varphi = m:$$ the momentum of the robot without its wheels, at the origin of the base in the axes
+//! of the base, is linear in the base parameters $\varphi$, and $K$ is linear in the measured rates $\nu$ (base twist and joints).
+//! For zero total momentum, `m` is the negative momentum of the wheels, and the position of the base does not matter.
 //!
-//! The noise of the rates stands in `K`, so plain least squares is biased, and more samples do not help. With
-//! $A = \partial (K \varphi) / \partial \nu$, the base's rows of the mass matrix, and $\Sigma$ the covariance of the rates, the
-//! error of a sample is $$K \varphi - m \sim \mathcal N(0, C), \qquad C = A \Sigma A^\top.$$ [`MomentumEquations::least_squares`] ignores this, [`MomentumEquations::bias_compensated`]
-//! subtracts what the noise adds to the normal equations, and [`MomentumEquations::errors_in_variables`] maximizes the
-//! likelihood.
+//! The noise of the rates is in `K`, so plain least squares is biased, and more samples do not reduce the bias. With $A = \partial
+//! (K \varphi) / \partial \nu$, the rows of the base in the mass matrix, and $\Sigma$ the covariance of the rates, the error of a
+//! sample is $$K \varphi - m \sim \mathcal N(0, C), \qquad C = A \Sigma A^\top.$$ [`MomentumEquations::least_squares`] ignores
+//! this, [`MomentumEquations::bias_compensated`] subtracts the expected contribution of the noise to the normal equations, and
+//! [`MomentumEquations::errors_in_variables`] maximizes the likelihood.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -19,7 +19,7 @@ use crate::optimize::SolverStatus;
 use crate::unknowns::base_names;
 use crate::{Error, Result};
 
-/// Standard deviations of what is measured.
+/// Standard deviations of the measured quantities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateNoise {
     /// Standard deviation of each rate, one per velocity coordinate.
@@ -40,47 +40,46 @@ impl RateNoise {
     }
 }
 
-/// The momentum equations of a mechanism, in its base parameters.
+/// Momentum equations of a mechanism, in its base parameters.
 #[derive(Debug)]
 pub struct MomentumEquations<'m> {
     mechanism: &'m Mechanism,
-    /// The base parameters and what they stand for.
+    /// Base parameters and their expressions.
     pub regrouping: Regrouping,
     /// Names of the base parameters.
     pub names: Vec<String>,
 }
 
-/// An estimate of the base parameters.
+/// Estimate of the base parameters.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MomentumFit {
-    /// The base parameters; of least (scaled) norm in directions that the motion did not show.
+    /// Base parameters; of least (scaled) norm in directions that are not excited.
     pub values: DVector<f64>,
-    /// Covariance, in the directions that the motion showed. Of [`MomentumEquations::least_squares`] it does not hold
-    /// the bias.
+    /// Covariance in the excited directions. For [`MomentumEquations::least_squares`] it does not include the bias.
     pub covariance: DMatrix<f64>,
-    /// Number of directions that the motion showed.
+    /// Number of excited directions.
     pub seen: usize,
-    /// An orthonormal basis (scaled unknowns) of those it did not show.
+    /// Orthonormal basis (scaled unknowns) of the directions that are not excited.
     pub unseen: DMatrix<f64>,
-    /// `Σ eᵀ C⁻¹ e`, about the number of momenta less that of the unknowns where the noise is as stated (absent without
+    /// Chi-squared `Σ eᵀ C⁻¹ e`: about the number of momenta minus that of the unknowns if the noise is as given (absent without
     /// noise).
     pub chi_squared: Option<f64>,
-    /// Steps of iterative estimates.
+    /// Number of steps of iterative estimates.
     pub steps: usize,
-    /// Reason why they ended.
+    /// Reason why the iteration stopped.
     pub status: SolverStatus,
 }
 
 impl MomentumFit {
-    /// Standard errors; for the likelihood they are the Cramér–Rao bound.
+    /// Returns the standard errors; for the likelihood they are the Cramér–Rao bound.
     pub fn std_errors(&self) -> Vec<f64> {
         self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
     }
 }
 
 impl<'m> MomentumEquations<'m> {
-    /// Creates the momentum equations of a floating base with everything that it carries; `snap` is that of the identifiability analysis.
+    /// Creates the momentum equations of a floating base with all bodies on it; `snap` is that of the identifiability analysis.
     pub fn new(mechanism: &'m Mechanism, snap: f64) -> Result<Self> {
         if mechanism.base() != Base::Floating {
             return Err(Error::NotApplicable(
@@ -99,28 +98,28 @@ impl<'m> MomentumEquations<'m> {
         Ok(Self { mechanism, regrouping, names })
     }
 
-    /// The mechanism.
+    /// Returns the mechanism.
     pub fn mechanism(&self) -> &'m Mechanism {
         self.mechanism
     }
 
-    /// Number of base parameters.
+    /// Returns the number of base parameters.
     pub fn len(&self) -> usize {
         self.regrouping.rank()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no base parameters.
     pub fn is_empty(&self) -> bool {
         self.regrouping.base.is_empty()
     }
 
-    /// The mechanism with parameters that have these base parameters.
+    /// Returns the mechanism with parameters that have these base parameters.
     pub(crate) fn with_values(&self, values: &DVector<f64>) -> Result<Mechanism> {
         let parameters = self.regrouping.expand(values.as_slice(), &[])?;
         self.mechanism.clone().with_parameters(&parameters)
     }
 
-    /// Number of samples, where all arrays agree about it.
+    /// Returns the number of samples if all arrays are consistent with it.
     pub(crate) fn check(&self, samples: &MomentumSamples<'_>, noise: Option<&RateNoise>) -> Result<usize> {
         let count = samples.momentum.len() / 6;
         let expect = |what, found, expected| {

@@ -1,8 +1,8 @@
 //! Errors-in-variables estimator: maximum likelihood with noise in the regressor.
 //!
-//! The true rates are unknowns too. For given parameters the likeliest are `ν̂ = ν − Σ Aᵀ C⁻¹ e`, and what remains to be
-//! minimized is `Σ eᵀ C⁻¹ e` with `e = K(q, ν) φ − m` and `C = A(φ) Σ A(φ)ᵀ`. Because `K` is linear in the rates its gradient
-//! is `2 Σ K(q, ν̂)ᵀ C⁻¹ e`: the weights' own dependence on `φ` is all in `ν̂`. Gauss and Newton's steps use
+//! The true rates are unknowns too. For given parameters the most likely ones are `ν̂ = ν − Σ Aᵀ C⁻¹ e`, and the remaining cost is
+//! `Σ eᵀ C⁻¹ e` with `e = K(q, ν) φ − m` and `C = A(φ) Σ A(φ)ᵀ`. Because `K` is linear in the rates, its gradient is
+//! `2 Σ K(q, ν̂)ᵀ C⁻¹ e`: the dependence of the weights on `φ` is completely in `ν̂`. Gauss-Newton steps use
 //! `Σ K(q, ν̂)ᵀ C⁻¹ K(q, ν̂)`, whose inverse is the Cramér–Rao bound.
 
 use nalgebra::DVector;
@@ -13,27 +13,28 @@ use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, Mom
 use crate::linalg::Triangle;
 use crate::optimize::SolverStatus;
 
-/// Steps at most; five are usual.
+/// Largest number of steps; five are usual.
 const MOST_STEPS: usize = 50;
 
-/// A step so small, in standard errors, is none.
+/// Step length, in standard errors, that counts as converged.
 const SETTLED: f64 = 1e-7;
 
-/// The cost of a step of so many standard errors differs by their square, below which some thousand samples round.
+/// Step length, in standard errors, below which the change of the cost (its square) is below the rounding error of some thousand
+/// samples.
 const ROUNDING: f64 = 1e-4;
 
-/// The least part of a step that is tried.
+/// Smallest fraction of a step that is tried.
 const LEAST_PART: f64 = 1e-3;
 
 impl MomentumEquations<'_> {
-    /// The likeliest parameters, given the noise of the rates.
+    /// Computes the maximum-likelihood parameters, given the noise of the rates.
     pub fn errors_in_variables(
         &self,
         samples: &MomentumSamples<'_>,
         noise: &RateNoise,
     ) -> Result<MomentumFit> {
         let count = self.check(samples, Some(noise))?;
-        // Where the compensation fails, plain least squares is near enough to start from.
+        // If the compensation fails, plain least squares is a sufficient start.
         let start = self.bias_compensated(samples, noise).or_else(|_| self.least_squares(samples, None))?;
         let mut values = start.values;
         let mut cost = self.chi_squared(samples, noise, &values)?;
@@ -63,8 +64,8 @@ impl MomentumEquations<'_> {
         }
     }
 
-    /// Gauss and Newton's model of the likelihood at some base parameters: rows `[A | b]` with `½ Σ eᵀC⁻¹e ≈ ½‖A δ − b‖²`
-    /// for a step `δ`, and the same gradient at none.
+    /// Returns the Gauss-Newton model of the likelihood at given base parameters: rows `[A | b]` with `½ Σ eᵀC⁻¹e ≈ ½‖A δ − b‖²`
+    /// for a step `δ`, with the exact gradient at `δ = 0`.
     pub(crate) fn likelihood_rows(
         &self,
         samples: &MomentumSamples<'_>,
@@ -81,7 +82,7 @@ impl MomentumEquations<'_> {
         })
     }
 
-    /// The first part of a step that lowers the cost.
+    /// Returns the first fraction of a step that reduces the cost.
     fn lower(
         &self,
         samples: &MomentumSamples<'_>,

@@ -1,4 +1,4 @@
-//! Identification from momentum: from rates and momenta to the result.
+//! Identification from rates and momenta.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,17 +12,17 @@ use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, Mom
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::{Error, Result};
 
-/// Rule of integration from rates to positions.
+/// Integration rule from rates to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RateRule {
     /// Trapezoid rule: the mean of the rates at both ends of a sample.
     #[default]
     Trapezoid,
-    /// Euler's rule: the rate at the start of a sample (paper 002, eqs 44–47), late by half a sample.
+    /// Euler rule: the rate at the start of a sample (paper 002, eqs 44–47), which lags by half a sample.
     Euler,
 }
 
-/// Positions from measured rates (`nv` per sample) at the times `t`, starting at `start`; `nq` per sample.
+/// Integrates measured rates (`nv` per sample) at the times `t` to positions (`nq` per sample), starting at `start`.
 pub fn integrate_rates(
     mechanism: &Mechanism,
     t: &[f64],
@@ -53,11 +53,11 @@ pub fn integrate_rates(
     Ok(out)
 }
 
-/// A base parameter as estimated, beside the model's value.
+/// Estimated base parameter, with the value of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct MomentumParameter {
-    /// `BODY.NAME` of the combination.
+    /// Name of the combination as `BODY.NAME`.
     pub name: String,
     /// Value.
     pub value: f64,
@@ -65,31 +65,31 @@ pub struct MomentumParameter {
     pub std_error: f64,
     /// Value of the given model.
     pub model: f64,
-    /// The difference from it, in standard errors.
+    /// Difference from the value of the model, in standard errors.
     pub difference_in_std_errors: f64,
 }
 
-/// The residual of one component of the momentum.
+/// Residual of one component of the momentum.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct MomentumResidual {
-    /// The component, `momentum.px` and so on.
+    /// Name of the component, such as `momentum.px`.
     pub joint: String,
-    /// Root mean square of given less predicted momentum.
+    /// Root mean square of the difference between given and predicted momentum.
     pub rms: f64,
-    /// Residual relative to the root mean square of the given momentum. Where that is zero, relative to the momenta of the bodies, which
-    /// then cancel: the root mean square of the sum of their sizes.
+    /// Residual relative to the root mean square of the given momentum. If that is zero, the momenta of the bodies cancel, and the
+    /// reference is the root mean square of the sum of their magnitudes.
     pub relative_rms: f64,
 }
 
-/// The result of [`identify_momentum`]; serializes to the object of `identify --measured momentum --json`.
+/// Result of [`identify_momentum`]; serializes to the object of `identify --measured momentum --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct MomentumIdentification {
-    /// The object's schema.
+    /// Schema of the JSON object.
     #[schemars(extend("const" = "inertial/identification/1"))]
     pub schema: &'static str,
-    /// The mechanism.
+    /// Mechanism.
     pub model: ModelSize,
     /// Measured quantity: momentum.
     #[schemars(extend("const" = "momentum"))]
@@ -100,23 +100,23 @@ pub struct MomentumIdentification {
     pub samples: usize,
     /// Number of base parameters.
     pub rank: usize,
-    /// Number of directions of base parameters that this motion showed.
+    /// Number of excited directions of base parameters.
     pub excited: usize,
-    /// Bodies that have the estimated base parameters: with a consistent estimator possible ones near the prior, otherwise as
-    /// the model says, and then they need not be possible one by one.
+    /// Bodies with the estimated base parameters: consistent bodies close to the prior for a consistent estimator, otherwise
+    /// bodies close to the model, which need not be consistent individually.
     pub bodies: Vec<BodyEstimate>,
-    /// No joint has a model of its own here.
+    /// Joint models; always empty.
     pub joints: Vec<()>,
-    /// The base parameters.
+    /// Estimated base parameters.
     pub base_parameters: Vec<MomentumParameter>,
     /// Residuals of the data that were fitted.
     pub fit: Vec<MomentumResidual>,
-    /// Residuals of the data kept for validation.
+    /// Residuals of the held-out data.
     pub validation: Vec<MomentumResidual>,
-    /// `Σ eᵀC⁻¹e` over the degrees of freedom: about one where the noise is as stated.
+    /// Ratio of `Σ eᵀC⁻¹e` to the degrees of freedom: about one if the noise is as given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reduced_chi_squared: Option<f64>,
-    /// Duality gap of the consistent estimator: cost less proven lower bound of its last convex problem.
+    /// Duality gap of the consistent estimator: cost minus proven lower bound of its last convex problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,
     /// Warnings.
@@ -228,7 +228,7 @@ fn warnings(
         }
     }
     if fit.seen < equations.len() {
-        // A direction of unit length has its main entries above this.
+        // Threshold for the main entries of a direction of unit length.
         let part = |i: &usize| fit.unseen.row(*i).norm() > 0.1;
         let mut names: Vec<_> =
             (0..equations.len()).filter(part).map(|i| equations.names[i].as_str()).collect();
@@ -251,7 +251,7 @@ fn warnings(
                 .into(),
         );
     }
-    // Five standard deviations of χ²/free, and room for positions that were not exact.
+    // Five standard deviations of χ²/free, with a margin for inexact positions.
     if let Some(chi) = chi.filter(|c| *c > 1.5 + 5.0 * (2.0 / free).sqrt() && !plain) {
         out.push(format!(
             "residuals are {:.2} times what the stated noise explains: it may be larger, or the geometry or positions wrong",
@@ -261,7 +261,7 @@ fn warnings(
     out
 }
 
-/// Validates a model of a free-flying robot with momenta that were measured.
+/// Validates a model of a free-flying robot with measured momenta.
 pub fn validate_momentum(mechanism: &Mechanism, samples: &MomentumSamples<'_>) -> Result<Validation> {
     let sums = MomentumSums::new(mechanism, samples)?;
     let joints: Vec<Residual> = sums
@@ -300,12 +300,12 @@ fn residuals(mechanism: &Mechanism, samples: &MomentumSamples<'_>) -> Result<Vec
     Ok(MomentumSums::new(mechanism, samples)?.residuals())
 }
 
-/// Squared sums over samples, by component of the momentum.
+/// Sums of squares over samples, by component of the momentum.
 struct MomentumSums {
     count: usize,
     error: [f64; 6],
     given: [f64; 6],
-    /// Of the sizes of the bodies' momenta together: linear, angular about their centres of mass.
+    /// Sums of the magnitudes of the momenta of all bodies: linear, and angular about their centres of mass.
     of_bodies: [f64; 2],
 }
 
@@ -335,7 +335,7 @@ impl MomentumSums {
         Ok(out)
     }
 
-    /// Squared sum that residuals of a component are relative to.
+    /// Returns the sum of squares to which residuals of a component are relative.
     fn reference(&self, k: usize) -> f64 {
         if self.given[k] > 0.0 { self.given[k] } else { self.of_bodies[k / 3] }
     }

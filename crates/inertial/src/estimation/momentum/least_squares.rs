@@ -1,4 +1,4 @@
-//! Linear estimates from momentum: least squares, and least squares with compensated bias.
+//! Linear estimates from momentum: least squares, and bias-compensated least squares.
 
 use nalgebra::{DMatrix, DVector, Matrix6, Vector6};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
@@ -10,11 +10,12 @@ use crate::estimation::momentum::rows::{MomentumRows, Sampled, covariance_root, 
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
-/// Samples that one thread takes in at once. Constant, so that the result does not depend on the number of threads.
+/// Number of samples that one thread processes at once. It is constant, so that the result does not depend on the number of
+/// threads.
 const PART: usize = 256;
 
 impl MomentumEquations<'_> {
-    /// Least squares (eq. 27). `noise`, where known, gives the covariance; else the residuals do.
+    /// Computes the least-squares estimate (eq. 27). The covariance follows from `noise` if it is given, else from the residuals.
     pub fn least_squares(
         &self,
         samples: &MomentumSamples<'_>,
@@ -44,8 +45,9 @@ impl MomentumEquations<'_> {
         Ok(solution.fit(covariance, Some(chi)))
     }
 
-    /// Least squares less what the noise adds to the normal equations, `(Σ KᵀC⁻¹K − Σ σ²ₖ KₖᵀC⁻¹Kₖ) φ = Σ KᵀC⁻¹m` with `Kₖ`
-    /// the regressor of a unit rate `k` and `C` from plain least squares. Linear, and without bias to first order.
+    /// Computes the bias-compensated estimate, which subtracts the contribution of the noise from the normal equations:
+    /// `(Σ KᵀC⁻¹K − Σ σ²ₖ KₖᵀC⁻¹Kₖ) φ = Σ KᵀC⁻¹m`, where `Kₖ` is the regressor of a unit rate `k` and `C` is that of plain least
+    /// squares. It is linear and unbiased to first order.
     pub fn bias_compensated(&self, samples: &MomentumSamples<'_>, noise: &RateNoise) -> Result<MomentumFit> {
         let count = self.check(samples, Some(noise))?;
         let start = self.least_squares(samples, None)?;
@@ -69,7 +71,7 @@ impl MomentumEquations<'_> {
         let solution = Solution::of_factor(&weighted.matrix(), None)?;
         let (r, s) = (weighted.matrix(), excess.matrix());
         let (a, b) = (r.columns(0, n), r.column(n));
-        // In the basis of the motion's own singular directions the correction is a small part of the identity.
+        // In the basis of the singular directions of the motion, the correction is small relative to the identity.
         let root = &solution.root;
         let s_root = s.columns(0, n) * root;
         let left = DMatrix::identity(solution.seen, solution.seen) - s_root.transpose() * s_root;
@@ -85,7 +87,7 @@ impl MomentumEquations<'_> {
         Ok(MomentumFit { values, ..solution.fit(covariance, Some(chi)) })
     }
 
-    /// `Σ eᵀ C⁻¹ e` at given base parameters.
+    /// Computes `Σ eᵀ C⁻¹ e` at given base parameters.
     pub fn chi_squared(
         &self,
         samples: &MomentumSamples<'_>,
@@ -109,7 +111,7 @@ impl MomentumEquations<'_> {
         Ok(parts.iter().sum())
     }
 
-    /// Rows of plain least squares, `[K | m]`.
+    /// Returns the rows `[K | m]` of plain least squares.
     pub(crate) fn plain_rows(&self, samples: &MomentumSamples<'_>, count: usize) -> Result<Triangle> {
         self.reduce(count, |sampled, t, rows| {
             sampled.load(self.mechanism(), samples, t)?;
@@ -118,7 +120,7 @@ impl MomentumEquations<'_> {
         })
     }
 
-    /// The triangular factor of the rows that `each` sample gives, `[K | m]` times something.
+    /// Computes the triangular factor of the rows of all samples; `each` provides the multiplied rows `[K | m]` of a sample.
     pub(crate) fn reduce(
         &self,
         count: usize,

@@ -10,31 +10,31 @@ use crate::mechanism::Mechanism;
 use crate::optimize::SolverStatus;
 use crate::{Error, Result};
 
-/// Equations of one sample; the memory of one thread.
+/// Equations of one sample, with the memory of one thread.
 pub(crate) struct Sampled {
     workspace: Workspace,
-    /// Memory for the mechanism with the parameters of the moment.
+    /// Memory for the mechanism with the current parameters.
     estimate: Workspace,
     /// Columns of the base parameters in the full regressor.
     columns: Vec<usize>,
     full: Vec<f64>,
     mass: Vec<f64>,
     unit: Vec<f64>,
-    /// `6 × rank`.
+    /// Regressor of size `6 × rank`.
     pub k: DMatrix<f64>,
-    /// The momentum.
+    /// Momentum.
     pub m: Vector6<f64>,
     /// Rates.
     v: Vec<f64>,
 }
 
-/// The error of one sample and what its weight makes of it.
+/// Error of one sample, with its weighted form.
 pub(crate) struct SampleError {
-    /// `e = Kφ − m`.
+    /// Error `e = Kφ − m`.
     pub e: Vector6<f64>,
-    /// `C⁻¹ e`.
+    /// Weighted error `C⁻¹ e`.
     pub weighted: Vector6<f64>,
-    /// `L⁻¹` with `C = L Lᵀ`.
+    /// Whitening matrix `L⁻¹` with `C = L Lᵀ`.
     pub whiten: Matrix6<f64>,
 }
 
@@ -54,14 +54,14 @@ impl Sampled {
         }
     }
 
-    /// Takes in the regressor and momentum of sample `t`.
+    /// Loads the regressor and momentum of sample `t`.
     pub(crate) fn load(&mut self, model: &Mechanism, samples: &MomentumSamples<'_>, t: usize) -> Result<()> {
         self.v.copy_from_slice(&samples.v[t * model.nv()..(t + 1) * model.nv()]);
         self.m = Vector6::from_column_slice(&samples.momentum[6 * t..6 * t + 6]);
         self.regressor(model, samples, t)
     }
 
-    /// The regressor of a unit rate `k` at the configuration of sample `t`.
+    /// Loads the regressor of a unit rate `k` at the configuration of sample `t`.
     pub(crate) fn load_unit(
         &mut self,
         model: &Mechanism,
@@ -74,7 +74,7 @@ impl Sampled {
         self.regressor(model, samples, t)
     }
 
-    /// The regressor at corrected rates `ν − δ`.
+    /// Loads the regressor at corrected rates `ν − δ`.
     pub(crate) fn load_corrected(
         &mut self,
         model: &Mechanism,
@@ -85,7 +85,7 @@ impl Sampled {
     ) -> Result<()> {
         let nv = model.nv();
         for (k, (v, sigma)) in self.v.iter_mut().zip(&noise.rates).enumerate() {
-            // ν̂ = ν − Σ Aᵀ C⁻¹ e; the mass matrix of this sample is still there.
+            // ν̂ = ν − Σ Aᵀ C⁻¹ e; the mass matrix of this sample is still available.
             let pull: f64 = (0..6).map(|r| self.mass[r * nv + k] * weighted[r]).sum();
             *v = samples.v[t * nv + k] - sigma * sigma * pull;
         }
@@ -104,7 +104,7 @@ impl Sampled {
         Ok(())
     }
 
-    /// `C = A Σ Aᵀ + Σ_m` with the parameters of `with`.
+    /// Computes `C = A Σ Aᵀ + Σ_m` with the parameters of `with`.
     pub(crate) fn covariance(
         &mut self,
         with: &Mechanism,
@@ -114,7 +114,7 @@ impl Sampled {
     ) -> Result<Matrix6<f64>> {
         let nv = with.nv();
         let q = &samples.q[t * with.nq()..(t + 1) * with.nq()];
-        // The base's rows of the mass matrix give the momentum of unit rates, linear first, in the base's axes.
+        // The rows of the base in the mass matrix are the momentum of unit rates, linear first, in the axes of the base.
         mass_matrix(with, &mut self.estimate, q, &mut self.mass)?;
         let mut out = Matrix6::from_diagonal(&Vector6::from(noise.momentum).map(|s| s * s));
         for (k, sigma) in noise.rates.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Sampled {
         Ok(out)
     }
 
-    /// The error of sample `t` at the parameters of `with`.
+    /// Computes the error of sample `t` at the parameters of `with`.
     pub(crate) fn error(
         &mut self,
         with: &Mechanism,
@@ -143,15 +143,15 @@ impl Sampled {
     }
 }
 
-/// `L⁻¹` with `C = L Lᵀ`.
+/// Computes `L⁻¹` with `C = L Lᵀ`.
 pub(crate) fn whitening(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
     let root = covariance_root(c)?;
     root.solve_lower_triangular(&Matrix6::identity()).ok_or_else(no_noise)
 }
 
 pub(crate) fn covariance_root(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
-    // In units of each component's own noise, so that a component without noise of its own shows as one: its part of the
-    // factor is rounding, √ε, and not a number of order one.
+    // Use units of the noise of each component to detect a component without independent noise: its part of the factor is then of
+    // the order of the rounding error √ε, not of order one.
     let size = c.diagonal().map(f64::sqrt);
     let unit = Matrix6::from_fn(|i, j| c[(i, j)] / (size[i] * size[j]));
     let root = unit.cholesky().ok_or_else(no_noise)?.unpack();
@@ -168,10 +168,10 @@ fn no_noise() -> Error {
     )
 }
 
-/// Rows on their way into a triangular factor.
+/// Rows that are being reduced to a triangular factor.
 pub(crate) struct MomentumRows {
     triangle: Triangle,
-    /// Column by column, as the factor takes them.
+    /// Rows column by column, as the factor expects them.
     block: Vec<f64>,
     filled: usize,
     capacity: usize,
@@ -179,12 +179,12 @@ pub(crate) struct MomentumRows {
 }
 
 impl MomentumRows {
-    /// Rows reduced at once: with some fifty columns they stay in a core's cache.
+    /// Number of rows that are reduced at once. With some fifty columns they fit into the cache of a core.
     const CAPACITY: usize = 384;
 
     pub(crate) fn new(equations: &MomentumEquations<'_>) -> Self {
         let width = equations.len() + 1;
-        // One sample gives at most six rows for each rate.
+        // One sample has at most six rows per rate.
         let capacity = Self::CAPACITY.max(12 * equations.mechanism().nv());
         Self {
             triangle: Triangle::new(width),
@@ -195,7 +195,7 @@ impl MomentumRows {
         }
     }
 
-    /// The six rows `by · [k | m]`.
+    /// Adds the six rows `by · [k | m]`.
     pub(crate) fn push(&mut self, by: &Matrix6<f64>, k: &DMatrix<f64>, m: &Vector6<f64>) {
         let (at, n) = (self.filled, self.capacity);
         for j in 0..self.width {

@@ -1,10 +1,8 @@
 //! Rigid body behind a force/torque sensor (paper 001, eq. 4): `Y(a, v) π + offset = f`.
 //!
-//! 4): `Y(a, v) π + offset = f`.
-//!
-//! In the sensor's own frame only its angular velocity and acceleration and the proper acceleration of its origin matter
-//! ([`SensorMotion`]), so the body is a mechanism of one free link without gravity and its log an ordinary [`Summary`]: six
-//! forces per sample, ten parameters and six offsets. All that works on summaries works here.
+//! In the frame of the sensor, only its angular velocity and acceleration and the proper acceleration of its origin matter
+//! ([`SensorMotion`]). The body is therefore a mechanism of one free link without gravity, and its log an ordinary [`Summary`]:
+//! six forces per sample, ten parameters and six offsets. All functions for summaries apply.
 
 use std::ops::Range;
 
@@ -26,17 +24,17 @@ use crate::mechanism::{BuildOptions, JointSpec, JointType, Link, Mechanism, Mech
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Result, nearest_hint};
 
-/// The six readings of a sensor, in the order of logs.
+/// Names of the six sensor readings, in the order of logs.
 pub const WRENCH_NAMES: [&str; 6] = ["ft.fx", "ft.fy", "ft.fz", "ft.tx", "ft.ty", "ft.tz"];
 
-/// Density (kg/m³) of the ball that stands for a body of which only the mass is known.
+/// Density (kg/m³) of the ball that represents a body of which only the mass is known.
 const DENSITY: f64 = 1000.0;
 
-/// Samples whose kinematics one thread computes.
+/// Number of samples per thread in the computation of the kinematics.
 const PART: usize = 512;
 
-/// Motion of a sensor frame: for each sample the proper acceleration of its origin (acceleration less gravity), its
-/// angular velocity and its angular acceleration, all in its own axes, three numbers each.
+/// Motion of a sensor frame: for each sample the proper acceleration of its origin (acceleration minus gravity), its angular
+/// velocity and its angular acceleration, all in the axes of the sensor, three values each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SensorMotion {
     acceleration: Vec<f64>,
@@ -45,7 +43,7 @@ pub struct SensorMotion {
 }
 
 impl SensorMotion {
-    /// Creates the motion from an inertial measurement unit: an accelerometer reads `+9.81` upwards at rest.
+    /// Creates the motion from an inertial measurement unit. An accelerometer at rest reads `+9.81` upwards.
     pub fn from_imu(
         acceleration: Vec<f64>,
         angular_velocity: Vec<f64>,
@@ -64,7 +62,7 @@ impl SensorMotion {
         Ok(Self { acceleration, angular_velocity, angular_acceleration })
     }
 
-    /// Creates the motion of a sensor on `link`, from the motion of the joints (`nq`, `nv`, `nv` numbers per sample).
+    /// Creates the motion of a sensor on `link`, from the motion of the joints (`nq`, `nv`, `nv` values per sample).
     pub fn from_joints(mechanism: &Mechanism, link: &str, q: &[f64], v: &[f64], a: &[f64]) -> Result<Self> {
         let (body, pose) = moving_link(mechanism, link)?;
         let count = q.len() / mechanism.nq().max(1);
@@ -91,7 +89,7 @@ impl SensorMotion {
         Ok(out)
     }
 
-    /// Some of its samples.
+    /// Returns a range of the samples.
     pub fn part(&self, range: Range<usize>) -> Self {
         let part = |all: &[f64]| all[3 * range.start..3 * range.end].to_vec();
         Self {
@@ -101,18 +99,18 @@ impl SensorMotion {
         }
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.acceleration.len() / 3
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.acceleration.is_empty()
     }
 }
 
-/// A link by its name: the moving body it belongs to, and its frame there.
+/// Finds a link by its name and returns the moving body that it belongs to and its frame there.
 pub(crate) fn moving_link(mechanism: &Mechanism, name: &str) -> Result<(usize, Pose<f64>)> {
     let found = mechanism.links().iter().find(|l| l.name == name);
     let Link { body, pose, .. } = found.ok_or_else(|| {
@@ -128,25 +126,25 @@ pub(crate) fn moving_link(mechanism: &Mechanism, name: &str) -> Result<(usize, P
 /// Measured wrenches of a sensor.
 #[derive(Debug, Clone, Copy)]
 pub struct Wrenches<'a> {
-    /// The wrench that the sensor exerts on the body, at its origin in its axes: force, then moment, six numbers per
+    /// Wrench that the sensor exerts on the body, at the origin and in the axes of the sensor: force, then moment, six values per
     /// sample.
     pub wrench: &'a [f64],
-    /// Wrenches before filtering, where they were kept.
+    /// Wrenches before filtering, if available.
     pub raw: Option<&'a [f64]>,
-    /// Components to use, six per sample; all where absent.
+    /// Components to use, six per sample; all if absent.
     pub keep: Option<&'a [bool]>,
-    /// The part of the samples that is independent, see [`Measurements::independent`].
+    /// Share of independent samples, see [`Measurements::independent`].
     pub independent: f64,
 }
 
 impl<'a> Wrenches<'a> {
-    /// Creates wrenches of which all count and are independent.
+    /// Creates wrenches that are all used and independent.
     pub fn new(wrench: &'a [f64]) -> Self {
         Self { wrench, raw: None, keep: None, independent: 1.0 }
     }
 }
 
-/// A body of which nothing is known but that it is rigid and hangs on a force/torque sensor.
+/// Rigid body of unknown inertia on a force/torque sensor.
 ///
 /// ```
 /// use inertial::estimation::{Estimator, IdentifyOptions, SensorMotion, SingleBody, Wrenches};
@@ -170,18 +168,18 @@ pub struct SingleBody {
 }
 
 impl SingleBody {
-    /// `model` and `body` are names for results.
+    /// Creates the body. `model` and `body` are names for results.
     pub fn new(model: &str, body: &str) -> Result<Self> {
         let mechanism = MechanismBuilder::new(model, "sensor of the body")
             .link(body, Inertia::zero())
             .joint(JointSpec::new("ft", JointType::Floating, "sensor of the body", body))
             .build(&BuildOptions::default())?
-            // The sensor's proper acceleration holds gravity already.
+            // The proper acceleration of the sensor includes gravity already.
             .with_gravity(Vector3::zeros());
         Ok(Self { mechanism })
     }
 
-    /// Returns its equations: ten parameters, then the sensor's six offsets.
+    /// Returns the equations of the body: ten parameters, then the six offsets of the sensor.
     pub fn equations(&self) -> Result<Equations<'_>> {
         let mut out = Equations::with_all_terms(&self.mechanism, JointTerms::default(), 0.0)?;
         out.terms = (0..6).map(|v| (v, Term::Offset)).collect();
@@ -206,8 +204,8 @@ impl SingleBody {
         with_measurements(equations, motion, measured, |data| Summary::new(equations, data))
     }
 
-    /// The six readings that a result of [`SingleBody::identify`] predicts for each sample, in the sensor's own sign; `summary` is
-    /// the one it was obtained from.
+    /// Predicts the six readings of each sample from a result of [`SingleBody::identify`], in the sign convention of the sensor.
+    /// `summary` is the one from which the result was obtained.
     pub fn readings(
         &self,
         equations: &Equations<'_>,
@@ -224,10 +222,10 @@ impl SingleBody {
         Ok(out)
     }
 
-    /// Identifies it; `options.prior` is [`measured_prior`] where it is not given.
+    /// Identifies the body; the default of `options.prior` is [`measured_prior`].
     ///
-    /// Sensors differ in whether they report the wrench on the body or the one on themselves. Mass decides: where plain
-    /// least squares finds it negative, all six readings are taken with the opposite sign, and a warning says so.
+    /// Sensors report either the wrench on the body or the wrench on the sensor. The sign of the mass distinguishes them: if plain
+    /// least squares yields a negative mass, all six readings are negated, and a warning is added.
     pub fn identify(
         &self,
         equations: &Equations<'_>,
@@ -276,7 +274,7 @@ impl SingleBody {
     }
 }
 
-/// A log as the equations take it.
+/// Converts a log to the form of the equations.
 fn with_measurements<T>(
     equations: &Equations<'_>,
     motion: &SensorMotion,
@@ -290,7 +288,7 @@ fn with_measurements<T>(
         let pairs = linear.chunks_exact(3).zip(angular.chunks_exact(3));
         pairs.flat_map(|(l, a)| [l[0], l[1], l[2], a[0], a[1], a[2]]).collect()
     };
-    // Seen from a frame that moves along with its origin: no velocity, all of the acceleration.
+    // In a frame that moves with its origin, the velocity is zero and the acceleration is complete.
     let v = side_by_side(&vec![0.0; 3 * count], &motion.angular_velocity);
     let a = side_by_side(&motion.acceleration, &motion.angular_acceleration);
     let samples = Samples::new(&equations.dynamics, count, &q, &v, &a)?;
@@ -301,16 +299,16 @@ fn with_measurements<T>(
     work(&data)
 }
 
-/// Minus one where the readings are those of the wrench on the sensor: the mass is negative.
+/// Returns minus one if the readings are those of the wrench on the sensor, that is if the mass is negative.
 fn sign(squares: &LeastSquares) -> f64 {
     if squares.values[0] < 0.0 { -1.0 } else { 1.0 }
 }
 
-/// Creates a prior from the well-determined values of least squares: a ball as dense as water with the mass and the centre that were
-/// found, and wider by what is uncertain of the centre. Of inertia that the motion does not show it gives the order of
-/// magnitude.
+/// Creates a prior from the well-determined values of least squares: a ball with the density of water and the estimated mass and
+/// centre of mass, enlarged by the uncertainty of the centre of mass. It provides the order of magnitude of inertias that the
+/// motion does not excite.
 pub fn measured_prior(values: &[f64; 10], std_errors: &[f64; 10]) -> Inertia<f64> {
-    // A mass that drowns in its error is no smaller than that.
+    // Lower limit of the mass: its standard error.
     let mass = values[0].max(std_errors[0]).max(f64::MIN_POSITIVE.sqrt());
     let centre = Vector3::new(values[1], values[2], values[3]) / mass;
     let radius = (0.75 * mass / (std::f64::consts::PI * DENSITY)).cbrt();

@@ -1,11 +1,11 @@
 //! Identification of a payload on a link from joint torques.
 //!
-//! A payload with the parameters `π` in its link's frame changes the base parameters by `K π`: `K` are the columns of that
-//! link in the regrouping, moved to the link's frame. So summaries of the robot's own equations are all that is needed,
-//! of one log and a model that is known,
-//! `R (x₀ + [K π; δ]) ≈ r` with `δ` the joint terms that are to be found anew, or of two logs of the same robot, without
-//! and with the payload, `R₁ x ≈ r₁` and `R₂ (x + [K π; 0]) ≈ r₂`. What is common (`x` or `δ`) is eliminated; ten unknowns
-//! remain, of which the robot shows those outside the null space of `K`.
+//! A payload with the parameters `π` in the frame of its link changes the base parameters by `K π`, where `K` are the columns of
+//! that link in the regrouping, transformed to the link frame. Summaries of the equations of the robot are therefore sufficient.
+//! With one log and a known model, the equations are `R (x₀ + [K π; δ]) ≈ r`, where `δ` are the joint terms that are estimated
+//! anew. With two logs of the same robot, without and with the payload, they are `R₁ x ≈ r₁` and `R₂ (x + [K π; 0]) ≈ r₂`. The
+//! common unknowns (`x` or `δ`) are eliminated. Ten unknowns remain, of which those outside the null space of `K` are
+//! identifiable.
 
 use std::collections::BTreeMap;
 
@@ -29,24 +29,24 @@ use crate::linalg::{Svd, Triangle};
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters};
 use crate::{Error, Result};
 
-/// Least noise, relative to the largest joint's force: weights stay finite on data without noise.
+/// Smallest noise, relative to the largest joint force. It keeps weights finite on noise-free data.
 const LEAST_NOISE: f64 = 1e-9;
 
-/// Repetitions of weighting, and the relative change of the noise below which it has settled.
+/// Largest number of reweighting steps, and the relative change of the noise at which they stop.
 const REPEATS: usize = 20;
 const SETTLED: f64 = 1e-6;
 
-/// Change of a combination along an open direction, relative to its largest part, that is more than rounding.
+/// Change of a combination along an undetermined direction, relative to its largest part, that exceeds rounding error.
 const OPEN: f64 = 1e-5;
 
-/// Weight of a prior that is as good as none.
+/// Weight of a negligible prior.
 pub const TRACE_OF_PRIOR: f64 = 1e-6;
 
 /// Knowledge of the robot without its payload.
 #[derive(Debug, Clone, Copy)]
 pub enum Unloaded<'a> {
-    /// The model's own parameters and joint terms, but for the terms that `free` names (`--friction`, `--offset`): those are
-    /// found together with the payload.
+    /// Parameters and joint terms of the model, except for the terms selected by `free` (`--friction`, `--offset`), which are
+    /// estimated together with the payload.
     Model {
         /// Whether each of [`Equations::terms`] is estimated anew.
         free: &'a [bool],
@@ -55,10 +55,10 @@ pub enum Unloaded<'a> {
     Log(&'a Summary),
 }
 
-/// Identifies the payload on a link; `loaded` is the summary of the robot with it.
+/// Identifies the payload on a link; `loaded` is the summary of the robot with the payload.
 ///
-/// The result has the payload as its one body, in the link's frame; `base_parameters` are the combinations of its ten
-/// parameters that the robot's torques can show. Without `options.prior` (which is the robot's affair) the prior is
+/// The result has the payload as its only body, in the frame of the link. `base_parameters` are the combinations of its ten
+/// parameters that the torques of the robot determine. Without `options.prior` (which refers to the robot) the prior is
 /// [`measured_prior`].
 pub fn identify_payload(
     equations: &Equations<'_>,
@@ -112,7 +112,7 @@ pub fn identify_payload(
     let mut body = BodyEstimate::new("payload", &inertia)?;
     if let Some((_, covariance)) = &proven {
         body = body.with_errors(|i, j| covariance[(i, j)]);
-        // What the data leave open comes from the prior, which here is no knowledge.
+        // Undetermined quantities come from the prior, which contains no knowledge here.
         if fit.is_open(0) {
             body.mass_std_error = None;
         }
@@ -124,7 +124,7 @@ pub fn identify_payload(
     let mechanism = equations.mechanism();
     let mut joint_estimates = joints(equations, mechanism, &unknowns, None, &[]);
     if let Unloaded::Model { free } = unloaded {
-        // Values of the model that were not estimated are no result.
+        // Values of the model that were not estimated are not part of the result.
         for (&(v, term), _) in equations.terms.iter().zip(free).filter(|(_, free)| !**free) {
             let joint = &mut joint_estimates[v];
             match term {
@@ -176,7 +176,7 @@ pub fn identify_payload(
     })
 }
 
-/// The equations of one coordinate in one log, columns `[common | payload | force]`.
+/// Equations of one coordinate in one log, with columns `[common | payload | force]`.
 struct ChannelRows {
     channel: usize,
     matrix: DMatrix<f64>,
@@ -192,7 +192,7 @@ struct Problem {
     samples: usize,
     /// Weight of each coordinate, `√independent/noise`.
     weights: Vec<f64>,
-    /// Common unknowns as unknowns of the equations, and what these are without any.
+    /// Map of common unknowns to unknowns of the equations, and the values of the latter at zero common unknowns.
     to_unknowns: DMatrix<f64>,
     known: DVector<f64>,
     effect: DMatrix<f64>,
@@ -203,18 +203,18 @@ struct Fit {
     payload: DVector<f64>,
     covariance: DMatrix<f64>,
     seen: usize,
-    /// Combinations of its parameters that add to no force: directions that the data leave open, and the same by name.
+    /// Combinations of payload parameters that do not affect any force: undetermined directions, as vectors and by name.
     open: Vec<Parameters<f64>>,
     not_shown: Vec<BTreeMap<String, f64>>,
 }
 
 impl Fit {
-    /// Whether the data leave a parameter open.
+    /// Returns whether the data do not determine a parameter.
     fn is_open(&self, parameter: usize) -> bool {
         self.open.iter().any(|direction| direction[parameter] != 0.0)
     }
 
-    /// Names of the quantities that stay open.
+    /// Returns the names of the undetermined quantities.
     fn undetermined(&self) -> Vec<&'static str> {
         let quantities = [("mass", 0..1), ("centre of mass", 0..4), ("inertia", 4..10)];
         let open = quantities.into_iter().filter(|(_, range)| range.clone().any(|i| self.is_open(i)));
@@ -307,7 +307,7 @@ impl Problem {
         Ok(out.matrix())
     }
 
-    /// The payload's columns and the forces, less what common unknowns explain.
+    /// Returns the columns of the payload and the forces, after elimination of the common unknowns.
     fn without_common(&self, weights: &[f64]) -> Result<Reduced> {
         let all = self.reduced(weights)?;
         let common = if self.common == 0 {
@@ -330,7 +330,7 @@ impl Problem {
         let mut fit = self.solve()?;
         let mut noise = self.noise(&fit)?;
         if ordinary {
-            // One noise for all.
+            // The same noise for all coordinates.
             let (mut sum, mut count) = (0.0, 0.0);
             for rows in &self.rows {
                 sum += noise[rows.channel].powi(2) * rows.count;
@@ -383,7 +383,7 @@ impl Problem {
         })
     }
 
-    /// Noise of each coordinate, with the degrees of freedom that the fit took from it.
+    /// Returns the noise of each coordinate, corrected for the degrees of freedom of the fit.
     fn noise(&self, fit: &Fit) -> Result<Vec<f64>> {
         let all = self.reduced(&self.weights)?;
         let root = Scaled::new(&all.columns(0, self.common + 10).into_owned())?.root;
@@ -404,14 +404,14 @@ impl Problem {
         Ok(sums.iter().map(of).collect())
     }
 
-    /// The unknowns of the equations for the robot with its payload.
+    /// Returns the unknowns of the equations for the robot with its payload.
     fn unknowns(&self, fit: &Fit, payload: &Parameters<f64>) -> Vec<f64> {
         let payload = DVector::from_column_slice(payload.as_slice());
         (&self.known + &self.to_unknowns * &fit.common + &self.effect * payload).as_slice().to_vec()
     }
 }
 
-/// Returns the combinations of payload parameters that the data show, with standard errors.
+/// Returns the combinations of payload parameters that the data determine, with standard errors.
 pub(crate) fn combinations(
     link: &PayloadLink,
     payload: &Parameters<f64>,
@@ -422,7 +422,7 @@ pub(crate) fn combinations(
     let estimate = |(combination, &value): (&Vec<(usize, f64)>, &f64)| {
         let mut row = DVector::zeros(10);
         combination.iter().for_each(|&(c, x)| row[c] = x);
-        // A combination is shown where no direction that the data leave open changes it.
+        // A combination is determined if no undetermined direction changes it.
         let changes = |direction: &Parameters<f64>| {
             let parts = row.iter().zip(direction.iter()).map(|(a, b)| a * b);
             let size = parts.clone().map(f64::abs).fold(0.0, f64::max);
@@ -436,12 +436,12 @@ pub(crate) fn combinations(
     Ok(link.regrouping.combinations.iter().zip(&base).filter_map(estimate).collect())
 }
 
-/// A weighted problem with its common unknowns eliminated.
+/// Weighted problem with its common unknowns eliminated.
 struct Reduced {
-    /// Before that.
+    /// Factor before the elimination.
     all: DMatrix<f64>,
     common: Option<Scaled>,
-    /// Lengths of the payload's columns before that.
+    /// Norms of the columns of the payload before the elimination.
     norms: DVector<f64>,
     a: DMatrix<f64>,
     b: DVector<f64>,
@@ -451,12 +451,12 @@ fn norms(a: &DMatrix<f64>) -> DVector<f64> {
     DVector::from_fn(a.ncols(), |j, _| a.column(j).norm())
 }
 
-/// Columns in units of their own size, decomposed.
+/// Singular value decomposition of columns in units of their norms.
 pub(crate) struct Scaled {
     pub svd: Svd,
     scale: DVector<f64>,
     pub seen: usize,
-    /// `root rootᵀ` is the pseudo-inverse of `AᵀA`.
+    /// Square root of the pseudo-inverse: `root rootᵀ` is the pseudo-inverse of `AᵀA`.
     pub root: DMatrix<f64>,
 }
 
@@ -465,7 +465,7 @@ impl Scaled {
         Self::with_norms(a, &norms(a))
     }
 
-    /// Scales columns by given sizes: what is small beside them counts as not excited.
+    /// Scales columns by given norms: columns that are small relative to them count as not excited.
     fn with_norms(a: &DMatrix<f64>, norms: &DVector<f64>) -> Result<Self> {
         let largest = norms.iter().copied().fold(0.0, f64::max);
         let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });
@@ -481,7 +481,7 @@ impl Scaled {
         Ok(Self { svd, scale, seen, root })
     }
 
-    /// Directions of a payload's parameters that the rows leave open.
+    /// Returns the directions of payload parameters that the rows do not determine.
     pub fn open(&self) -> Vec<Parameters<f64>> {
         let direction = |(_, parts): (_, Vec<(usize, f64)>)| {
             let mut out = Parameters::zeros();

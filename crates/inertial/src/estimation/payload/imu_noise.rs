@@ -1,7 +1,7 @@
 //! Noise of an inertial measurement unit in the equations of a body behind a force/torque sensor.
 //!
-//! Noise in the regressor adds to its squares and makes estimates too small (attenuation). Where its variance is known, the
-//! expected squares are taken out of the normal equations: bias-compensated least squares.
+//! Noise in the regressor adds to its squares and biases estimates towards zero (attenuation). If its variance is known, the
+//! expected squares are subtracted from the normal equations: bias-compensated least squares.
 
 use nalgebra::{DMatrix, Vector3};
 
@@ -12,31 +12,31 @@ use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
 use crate::spatial::{Motion, body_regressor};
 
-/// Pivots below this share of their column are rounding.
+/// Pivots, relative to their column, below which they count as rounding errors.
 const ROUNDING: f64 = 1e-10;
 
-/// Variances of what an inertial measurement unit reads, in the band of the equations, by axis.
+/// Variances of the readings of an inertial measurement unit, in the band of the equations, by axis.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ImuNoise {
-    /// Of the accelerations (m²/s⁴).
+    /// Variances of the accelerations (m²/s⁴).
     pub acceleration: [f64; 3],
-    /// Of the angular accelerations (rad²/s⁴).
+    /// Variances of the angular accelerations (rad²/s⁴).
     pub angular_acceleration: [f64; 3],
 }
 
-/// Part of the noise that was taken out of a summary.
+/// Part of the noise that was subtracted from a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compensated {
     /// Noise of accelerations and angular accelerations.
     All,
-    /// Noise of accelerations: that of angular accelerations is as large as the motion.
+    /// Noise of accelerations only, because that of angular accelerations is as large as the motion.
     Acceleration,
-    /// Nothing: the noise is as large as the motion.
+    /// None, because the noise is as large as the motion.
     Nothing,
 }
 
 impl ImuNoise {
-    /// Takes the expected squares of the noise out of a summary of [`SingleBody`](super::force_sensor::SingleBody).
+    /// Subtracts the expected squares of the noise from a summary of [`SingleBody`](super::force_sensor::SingleBody).
     pub fn compensate(&self, equations: &Equations<'_>, summary: Summary) -> (Summary, Compensated) {
         let only = Self { angular_acceleration: [0.0; 3], ..*self };
         for (noise, done) in [(self, Compensated::All), (&only, Compensated::Acceleration)] {
@@ -47,7 +47,7 @@ impl ImuNoise {
         (summary, Compensated::Nothing)
     }
 
-    /// Expected products of the noise in the rows of each channel, in the ten parameters.
+    /// Returns the expected products of the noise in the rows of each channel, in the ten parameters.
     fn products(&self) -> Vec<DMatrix<f64>> {
         let mut out = vec![DMatrix::zeros(10, 10); 6];
         let still = Motion::new(Vector3::zeros(), Vector3::zeros());
@@ -57,7 +57,7 @@ impl ImuNoise {
         for (direction, variance) in acceleration.chain(angular) {
             let y = body_regressor(&still, &direction);
             for (channel, out) in out.iter_mut().enumerate() {
-                // Moments come first in spatial vectors, forces in the channels.
+                // Spatial vectors start with moments, channels with forces.
                 let row = y.row((channel + 3) % 6);
                 *out += row.transpose() * row * variance;
             }
@@ -86,9 +86,9 @@ impl ImuNoise {
     }
 }
 
-/// Takes `noise` for each row out of the squares of a channel; `None` where more is asked for than there is.
+/// Subtracts `noise` for each row from the squares of a channel; returns `None` if the difference is not positive semidefinite.
 ///
-/// The residual stays that of the data: noise of the regressor is a part of it.
+/// The residual remains that of the data: noise of the regressor is a part of it.
 fn take_out(factor: &mut Factor, noise: impl Fn(usize, usize) -> f64) -> Option<()> {
     let (width, n) = (factor.triangle.width(), factor.unknowns());
     let r = factor.triangle.matrix();
@@ -100,7 +100,7 @@ fn take_out(factor: &mut Factor, noise: impl Fn(usize, usize) -> f64) -> Option<
     for i in 0..n {
         eliminate(&mut squares, i, ROUNDING * before[i])?;
     }
-    // Solutions for both forces; columns without a pivot have none.
+    // Solutions for both forces; columns without a pivot are zero.
     let mut solutions = squares.view((0, n), (n, width - n)).into_owned();
     for mut x in solutions.column_iter_mut() {
         for i in (0..n).rev() {
@@ -126,8 +126,8 @@ fn take_out(factor: &mut Factor, noise: impl Fn(usize, usize) -> f64) -> Option<
     Some(())
 }
 
-/// A step of Cholesky's factorization: row `i` of the factor, and the rest without it. Pivots of at most `least` count as zero; `None` where
-/// one is negative beyond that.
+/// Performs one step of the Cholesky factorization: row `i` of the factor and the remaining matrix. Pivots up to `least` count as
+/// zero; returns `None` if a pivot is more negative than that.
 fn eliminate(squares: &mut DMatrix<f64>, i: usize, least: f64) -> Option<()> {
     let (width, pivot) = (squares.ncols(), squares[(i, i)]);
     if pivot < -least {

@@ -1,4 +1,4 @@
-//! Link that carries a payload, and the payload parameters that the robot can identify.
+//! Link that carries a payload, and the identifiable payload parameters.
 
 use nalgebra::DMatrix;
 
@@ -9,14 +9,15 @@ use crate::mechanism::Mechanism;
 use crate::spatial::{Inertia, transfer_matrix};
 use crate::{Error, Result};
 
-/// Coefficients below this, relative to the largest, are zero: those of a regrouping are lengths and sines, or rounding.
+/// Coefficient, relative to the largest, below which it counts as zero. Coefficients of a regrouping are lengths and sines, or
+/// rounding errors.
 const ZERO: f64 = 1e-9;
 
-/// The link that carries a payload, and what of it can be known.
+/// Link that carries a payload, with the identifiable combinations of payload parameters.
 #[derive(Debug, Clone)]
 pub struct PayloadLink {
     name: String,
-    /// From payload parameters to base parameters.
+    /// Map of payload parameters to base parameters.
     pub(crate) effect: DMatrix<f64>,
     /// Identifiable combinations of the ten parameters.
     pub regrouping: Regrouping,
@@ -47,7 +48,7 @@ impl PayloadLink {
         Ok(Self { name: link.to_owned(), effect, regrouping })
     }
 
-    /// The model's parameters with a payload (in the link's frame) added.
+    /// Returns the parameters of the model with a payload (in the frame of the link) added.
     pub fn add(&self, mechanism: &Mechanism, payload: &Inertia<f64>) -> Result<Vec<f64>> {
         let (body, pose) = moving_link(mechanism, &self.name)?;
         let mut out = mechanism.parameters();
@@ -62,7 +63,7 @@ impl PayloadLink {
     }
 }
 
-/// The columns of a matrix as combinations of those that do not depend on the ones before them (its reduced echelon form).
+/// Expresses the columns of a matrix as combinations of pivot columns (reduced echelon form).
 fn regrouping(effect: &DMatrix<f64>) -> Regrouping {
     let mut m = effect.clone();
     let (largest, width) = (m.amax(), m.ncols());

@@ -1,4 +1,4 @@
-//! Identification of a payload, from joint torques or behind a force/torque sensor.
+//! Identification of a payload from joint torques or with a force/torque sensor.
 
 pub(crate) mod force_sensor;
 pub(crate) mod identify;

@@ -1,40 +1,40 @@
-//! Consecutive blocks of a log, whose sums of products are kept apart for standard errors and tests of the model.
+//! Consecutive blocks of a log, whose sums of products are stored separately for standard errors and model tests.
 
 use crate::estimation::reduction::sum_products::dot;
 use crate::linalg::Triangle;
 
 /// Number of blocks of one log.
 pub const BLOCKS: usize = 16;
-/// Most blocks of several logs together; beyond that neighbours are joined.
+/// Largest number of blocks of several logs together; beyond that, neighbouring blocks are merged.
 const MOST: usize = 2 * BLOCKS;
-/// Bytes that the blocks of a summary may take; larger mechanisms have none.
+/// Largest memory (bytes) of the blocks of a summary; larger mechanisms have no blocks.
 const MEMORY: usize = 1 << 28;
 
-/// Blocks that measurements belong to.
+/// Assignment of measurements to blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockPlan {
-    /// Samples of each block; zero keeps no blocks.
+    /// Number of samples per block; zero disables blocks.
     pub samples: usize,
-    /// Samples of the log before the first of the measurements.
+    /// Number of samples of the log before the first measurement.
     pub before: usize,
 }
 
 impl BlockPlan {
-    /// Keeps no blocks.
+    /// Plan without blocks.
     pub const NONE: Self = Self { samples: 0, before: 0 };
 
-    /// Divides a log of so many samples into [`BLOCKS`] blocks.
+    /// Divides a log with the given number of samples into [`BLOCKS`] blocks.
     pub fn of_log(samples: usize) -> Self {
         Self { samples: samples.div_ceil(BLOCKS), before: 0 }
     }
 
-    /// Returns the plan as seen from a later sample of the log.
+    /// Returns the plan relative to a later sample of the log.
     #[must_use]
     pub fn after(self, samples: usize) -> Self {
         Self { before: self.before + samples, ..self }
     }
 
-    /// Number of the block of a sample; none where no blocks are kept.
+    /// Returns the index of the block of a sample; `None` without blocks.
     pub(crate) fn number(self, sample: usize) -> Option<usize> {
         (self.before + sample).checked_div(self.samples)
     }
@@ -46,12 +46,12 @@ impl BlockPlan {
     }
 }
 
-/// Sums of products of the columns of some rows: the unknowns of a channel, then its force.
+/// Sums of products of the columns of rows: the unknowns of a channel, then its force.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Gram {
     /// Number of rows.
     pub rows: usize,
-    /// Entries on and above the diagonal, row after row; empty where there are no rows.
+    /// Entries on and above the diagonal, row after row; empty if there are no rows.
     pub upper: Vec<f64>,
 }
 
@@ -87,13 +87,13 @@ impl Gram {
         self.rows += pairs.len();
     }
 
-    /// Adds the first `width` columns of the rows that a triangular factor stands for.
+    /// Adds the first `width` columns of the rows that a triangular factor represents.
     pub fn add_factor(&mut self, factor: &Triangle, rows: usize, width: usize) {
         self.upper.resize(width * (width + 1) / 2, 0.0);
         let mut rest = &mut self.upper[..];
         for i in 0..width {
             let (entries, after) = rest.split_at_mut(width - i);
-            // Rows below the i-th have nothing in column i.
+            // Rows below the i-th are zero in column i.
             for k in 0..=i {
                 let row = &factor.row(k)[i..width];
                 let own = row[0];
@@ -125,7 +125,7 @@ impl Gram {
                 sum += twice * coefficients[i] * coefficients[j] * x;
             }
         }
-        // Rounding must not make a square negative.
+        // Rounding errors must not make a square negative.
         (sum.max(0.0), self.upper.last().copied().unwrap_or(0.0))
     }
 
@@ -136,7 +136,7 @@ impl Gram {
         coefficients.iter().enumerate().map(part).fold(0.0, f64::max)
     }
 
-    /// One entry, for `width` columns.
+    /// Returns one entry, for `width` columns.
     pub fn at(&self, i: usize, j: usize, width: usize) -> f64 {
         let (i, j) = (i.min(j), i.max(j));
         // Rows 0 … i − 1 have width, width − 1, … entries.
@@ -163,7 +163,7 @@ impl Gram {
 
     /// Reverses the sign of the force, the last of `width` columns.
     pub fn reverse_force(&mut self, width: usize) {
-        // The last entry of each row but the last row's, which is the force's square.
+        // Last entry of each row, except for the last row, which is the square of the force.
         let mut end = 0;
         for i in 0..width.saturating_sub(1) {
             end += width - i;
@@ -174,7 +174,7 @@ impl Gram {
     }
 }
 
-/// Joins neighbouring blocks until there are no more than [`MOST`].
+/// Merges neighbouring blocks until there are no more than [`MOST`].
 pub(crate) fn join(blocks: &mut Vec<Gram>) {
     while blocks.len() > MOST {
         let pairs = std::mem::take(blocks);

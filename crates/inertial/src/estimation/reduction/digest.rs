@@ -1,6 +1,6 @@
 //! Digest of numbers and texts.
 
-/// FNV-1a with 64 bits. Each step is a one-to-one map: two inputs that differ in one byte never have the same digest.
+/// 64-bit FNV-1a digest. Each step is a bijection: two inputs that differ in one byte never have the same digest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fnv(u64);
 
@@ -21,12 +21,12 @@ impl Fnv {
         self.bits(count as u64);
     }
 
-    /// Adds a number; both zeros are one.
+    /// Adds a number; positive and negative zero are equal.
     pub fn number(&mut self, x: f64) {
         self.bits((x + 0.0).to_bits());
     }
 
-    /// Adds numbers and how many they are.
+    /// Adds numbers and their count.
     pub fn numbers(&mut self, numbers: &[f64]) {
         self.whole(numbers.len());
         numbers.iter().for_each(|&x| self.number(x));
@@ -44,7 +44,7 @@ impl Fnv {
         }
     }
 
-    /// The digest.
+    /// Returns the digest.
     pub fn value(self) -> u64 {
         self.0
     }

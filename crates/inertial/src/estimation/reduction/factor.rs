@@ -8,36 +8,36 @@ use crate::linalg::Triangle;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Factor {
     pub triangle: Triangle,
-    /// Forces that count.
+    /// Number of forces that are used.
     pub count: usize,
-    /// Independent forces among them.
+    /// Number of independent forces among them.
     pub independent: f64,
     /// Differences between rows one, two, … independent samples apart, for the whiteness of residuals.
     pub lags: [Lag; LAGS],
-    /// Sum of squared residuals, each at most Huber's bound: of robust passes only, and not kept in files.
+    /// Sum of squared residuals, each clipped at the Huber bound; for robust passes only, and not stored in files.
     pub clipped: f64,
     /// Rows of each block of the log.
     pub blocks: Vec<Gram>,
-    /// Rows that do not count, with the force as measured.
+    /// Rows that are not used, with the unfiltered force.
     pub left_out: Gram,
 }
 
-/// Differences between rows so many independent samples apart are kept at most.
+/// Largest lag, in independent samples, for which differences between rows are stored.
 pub(crate) const LAGS: usize = 4;
 
-/// Differences between rows some distance apart.
+/// Differences between rows at a fixed lag.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Lag {
-    /// The differences. Sums of products, not a factor: how white a residual is needs no more than a few digits.
+    /// Sums of products of the differences. A triangular factor is not needed, because whiteness tests need only a few digits.
     pub gram: Gram,
     /// Number of independent differences.
     pub independent: f64,
-    /// Sum of the correlations that the rows of white noise would have.
+    /// Sum of the expected correlations of the rows for white noise.
     pub expected: f64,
 }
 
 impl Factor {
-    /// Creates the factor of no rows.
+    /// Creates a factor without rows.
     pub fn new(width: usize) -> Self {
         Self {
             lags: <[Lag; LAGS]>::default(),
@@ -50,7 +50,7 @@ impl Factor {
         }
     }
 
-    /// Merges the factor of other rows, whose blocks come after so many of those here.
+    /// Merges the factor of other rows, whose blocks follow after `first_block` blocks of this one.
     pub fn merge(&mut self, other: &Self, first_block: usize) -> Result<()> {
         self.triangle.merge(&other.triangle)?;
         self.count += other.count;
@@ -71,13 +71,13 @@ impl Factor {
         Ok(())
     }
 
-    /// All sums of products: of blocks, of rows that do not count, and of differences.
+    /// Returns all sums of products: of blocks, of rows that are not used, and of differences.
     pub fn grams_mut(&mut self) -> impl Iterator<Item = &mut Gram> {
         let lags = self.lags.iter_mut().map(|lag| &mut lag.gram);
         self.blocks.iter_mut().chain([&mut self.left_out]).chain(lags)
     }
 
-    /// Columns before the two of forces.
+    /// Returns the number of columns before the two columns of forces.
     pub fn unknowns(&self) -> usize {
         self.triangle.width() - 2
     }

@@ -6,7 +6,7 @@ use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::row_filter::RowFilter;
 use crate::{Error, Result};
 
-/// Larger numbers are no measurements in SI units; regressors multiply up to three of them, and factors hold sums of squares.
+/// Upper limit of measurements in SI units. Regressors multiply up to three of them, and factors contain sums of squares.
 const LARGEST: f64 = 1e50;
 
 /// Measured motion and forces, sample after sample.
@@ -14,39 +14,39 @@ const LARGEST: f64 = 1e50;
 pub struct Measurements<'a> {
     pub(crate) samples: Samples<'a>,
     pub(crate) tau: &'a [f64],
-    /// The forces as the sensors gave them; those of the fit where they are not kept apart.
+    /// Unfiltered forces of the sensors; the forces of the fit if absent.
     pub tau_raw: Option<&'a [f64]>,
-    /// Forces to use; all where absent.
+    /// Forces to use; all if absent.
     pub keep: Option<&'a [bool]>,
-    /// Further columns of the log, those of [`crate::estimation::JointModel::columns`], sample after sample.
+    /// Additional columns of the log, those of [`crate::estimation::JointModel::columns`], sample after sample.
     pub columns: Option<&'a [f64]>,
-    /// The part of the samples that is independent: filtering to a band of `f` Hz leaves `2 f / rate` of them.
+    /// Share of independent samples: filtering to a band of `f` Hz leaves `2 f / rate`.
     pub independent: f64,
     /// Weights against outliers.
     pub huber: Option<Huber<'a>>,
-    /// The low-pass of both sides; then the independent part is that of its rows.
+    /// Low-pass filter of both sides; the independent share is then that of its rows.
     pub filter: Option<&'a RowFilter>,
-    /// Samples before the first and after the last at which rows are centred: those are of the parts of a log before and
-    /// after this one.
+    /// Number of samples before the first and after the last sample at which rows are centred. They belong to the preceding and
+    /// following parts of the log.
     pub beyond: [usize; 2],
-    /// Blocks of the log, counted from the first sample at which a row is centred; by default the samples are a whole log.
+    /// Blocks of the log, counted from the first sample at which a row is centred. By default the samples are a whole log.
     pub blocks: Option<BlockPlan>,
 }
 
-/// Rows whose residual is beyond 1.345 standard deviations count less, by Huber's weight.
+/// Huber weights: rows whose residual exceeds 1.345 standard deviations have less weight.
 #[derive(Debug, Clone, Copy)]
 pub struct Huber<'a> {
-    /// The unknowns so far.
+    /// Current values of the unknowns.
     pub values: &'a [f64],
-    /// Standard deviation of each row's noise.
+    /// Standard deviation of the noise of each row.
     pub noise: &'a [f64],
 }
 
 impl<'a> Measurements<'a> {
-    /// Creates measurements of which all samples count and are independent.
+    /// Creates measurements whose samples are all used and independent.
     ///
-    /// `tau` has one force for each velocity coordinate of the samples (each independent coordinate where there are loops), and
-    /// six more numbers where the wrench on a fixed base is measured.
+    /// `tau` has one force for each velocity coordinate of the samples (each independent coordinate if there are loops), and six
+    /// more values if the wrench on a fixed base is measured.
     pub fn new(samples: Samples<'a>, tau: &'a [f64]) -> Self {
         Self {
             samples,
@@ -62,47 +62,47 @@ impl<'a> Measurements<'a> {
         }
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.samples.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Positions of all samples.
+    /// Returns the positions of all samples.
     pub fn q(&self) -> &'a [f64] {
         self.samples.q()
     }
 
-    /// Velocities of all samples.
+    /// Returns the velocities of all samples.
     pub(crate) fn v(&self) -> &'a [f64] {
         self.samples.v
     }
 
-    /// Accelerations of all samples.
+    /// Returns the accelerations of all samples.
     pub(crate) fn a(&self) -> &'a [f64] {
         self.samples.a
     }
 
-    /// Numbers per position.
+    /// Returns the number of values per position.
     pub(crate) fn nq(&self) -> usize {
         self.q().len() / self.len().max(1)
     }
 
-    /// Numbers per velocity.
+    /// Returns the number of values per velocity.
     pub(crate) fn nv(&self) -> usize {
         self.v().len() / self.len().max(1)
     }
 
-    /// Further numbers per sample.
+    /// Returns the number of additional values per sample.
     pub(crate) fn columns_per_sample(&self) -> usize {
         self.columns.map_or(0, |c| c.len() / self.len().max(1))
     }
 
-    /// Refuses measurements that do not fit the equations.
+    /// Checks that the measurements fit the equations.
     pub(crate) fn check(&self, equations: &Equations<'_>) -> Result<()> {
         let (count, rows) = (self.len(), equations.channels.len());
         let moving = count * equations.coordinates();
@@ -130,7 +130,7 @@ impl<'a> Measurements<'a> {
         ))
     }
 
-    /// Refuses numbers that are not finite, or so large that their squares would not be.
+    /// Checks that all values are finite and small enough for their squares to be finite.
     pub(crate) fn check_finite(&self, equations: &Equations<'_>) -> Result<()> {
         let wrong = |x: &f64| !(x.abs() < LARGEST);
         let row = |values: &[f64], width: usize| values.iter().position(wrong).map(|k| k % width.max(1));
@@ -146,12 +146,12 @@ impl<'a> Measurements<'a> {
         Ok(())
     }
 
-    /// The part of the rows that is independent.
+    /// Returns the share of independent rows.
     pub(crate) fn independent_rows(&self) -> f64 {
         self.filter.map_or(self.independent, RowFilter::independent)
     }
 
-    /// Samples on both sides of a row's centre that it is made of.
+    /// Returns the number of samples on either side of the centre of a row that it depends on.
     pub(crate) fn reach(&self) -> usize {
         self.filter.map_or(0, RowFilter::half)
     }

@@ -1,8 +1,8 @@
 //! Online estimation: a square-root information filter with exponential forgetting.
 //!
-//! The state is the triangular factor of each coordinate's equations ([`Summary`]): new samples are taken in by
-//! reflections, what is older fades. Nothing is squared and nothing grows, so the filter may run for ever; estimates are
-//! those of a batch whose samples have these weights, by any estimator that works on a summary.
+//! The state is the triangular factor of the equations of each coordinate ([`Summary`]). New samples are added by reflections,
+//! older ones decay. Nothing is squared and nothing grows, so the filter can run indefinitely. Estimates are those of a batch
+//! whose samples have these weights, by any estimator that works on a summary.
 
 use crate::estimation::equations::Equations;
 use crate::estimation::reduction::blocks::Gram;
@@ -10,14 +10,14 @@ use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::summary::Summary;
 use crate::{Error, Result};
 
-/// Samples that are taken in row by row, at most.
+/// Largest number of samples that are added row by row.
 const FEW: usize = 256;
 
-/// A summary that grows with a stream and forgets.
+/// Summary of a stream of samples with exponential forgetting.
 ///
-/// When `n` samples arrive together, the squared weight of everything before them is multiplied by `forgetting^n`; with 1
-/// nothing is forgotten and the summary is that of all samples. Counts fade alike: residuals are divided by the sum of
-/// weights, errors by Kish's effective number of samples `(Σw)²/Σw²`.
+/// When `n` samples arrive together, the squared weight of all previous ones is multiplied by `forgetting^n`. With 1 nothing is
+/// forgotten, and the summary is that of all samples. Counts decay in the same way: residuals are divided by the sum of weights,
+/// errors by Kish's effective sample size `(Σw)²/Σw²`.
 ///
 /// ```
 /// use inertial::dynamics::{InverseDynamics, Samples};
@@ -45,12 +45,13 @@ pub struct Online<'e, 'm> {
     equations: &'e Equations<'m>,
     forgetting: f64,
     summary: Summary,
-    /// Sums of each coordinate: weights, squared weights, and weights of independent samples.
+    /// Sums for each coordinate: weights, squared weights, and weights of independent samples.
     sums: Vec<[f64; 3]>,
 }
 
 impl<'e, 'm> Online<'e, 'm> {
-    /// Creates a filter without samples; `forgetting` is the weight that a sample keeps when the next arrives, above 0 and at most 1.
+    /// Creates a filter without samples. `forgetting` is the factor of the weight of a sample when the next one arrives, above 0
+    /// and at most 1.
     pub fn new(equations: &'e Equations<'m>, forgetting: f64) -> Result<Self> {
         if !(forgetting > 0.0 && forgetting <= 1.0) {
             return Err(Error::invalid_value(
@@ -64,14 +65,14 @@ impl<'e, 'm> Online<'e, 'm> {
         Ok(Self { equations, forgetting, summary, sums })
     }
 
-    /// Takes in new samples. Where they are refused, nothing has changed.
+    /// Adds new samples. If they are rejected, the filter is unchanged.
     pub fn absorb(&mut self, data: &Measurements<'_>) -> Result<()> {
         data.check(self.equations)?;
         data.check_finite(self.equations)?;
         if data.len() > FEW {
             return self.absorb_many(data);
         }
-        // A few rows go straight into the factors: a summary of their own would cost more than they do.
+        // Add a few rows directly to the factors: a separate summary would cost more.
         let [before, after] = data.beyond;
         let count = data.len() - before - after;
         self.fade(count);
@@ -87,12 +88,12 @@ impl<'e, 'm> Online<'e, 'm> {
         Ok(())
     }
 
-    /// Takes in samples by a summary of their own, which threads build.
+    /// Adds samples through a separate summary, which is computed in parallel.
     fn absorb_many(&mut self, data: &Measurements<'_>) -> Result<()> {
         let new = Summary::new(self.equations, data)?;
         self.fade(new.samples);
         self.summary.merge(&new)?;
-        // What fades has no blocks.
+        // Decaying data have no blocks.
         self.summary.factors.iter_mut().for_each(|factor| factor.blocks.clear());
         for (factor, sums) in new.factors.iter().zip(&mut self.sums) {
             let count = factor.count as f64;
@@ -101,7 +102,7 @@ impl<'e, 'm> Online<'e, 'm> {
         Ok(())
     }
 
-    /// Lets what is older fade when so many samples arrive.
+    /// Decreases the weight of older samples when the given number of samples arrives.
     fn fade(&mut self, samples: usize) {
         let keep = self.forgetting.powi(i32::try_from(samples).unwrap_or(i32::MAX));
         if keep == 1.0 {
@@ -113,7 +114,7 @@ impl<'e, 'm> Online<'e, 'm> {
         }
     }
 
-    /// Number of samples so far, forgotten ones included.
+    /// Returns the number of samples so far, including forgotten ones.
     pub fn samples(&self) -> usize {
         self.summary.samples
     }
@@ -125,7 +126,7 @@ impl<'e, 'm> Online<'e, 'm> {
             let count = weight.round() as usize;
             factor.left_out = Gram::default();
             factor.count = count;
-            // As many samples as Kish's number, and of those the share that the filter leaves independent.
+            // Effective sample size (Kish), times the independent share of the filter.
             factor.independent = if weight > 0.0 { weight / squares * independent } else { 0.0 };
         }
         out

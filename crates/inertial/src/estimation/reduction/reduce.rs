@@ -13,13 +13,13 @@ use crate::estimation::reduction::sum_products::dot;
 use crate::estimation::reduction::term_columns::ShaftSpeeds;
 use crate::linalg::Triangle;
 
-/// About so many differences of rows are kept: the whiteness of a residual needs no more.
+/// Approximate number of differences of rows that are stored; more are not needed for whiteness tests.
 const DIFFERENCES: usize = 2048;
 
-/// Huber's bound in standard deviations: 95 % as good as least squares where noise is normal.
+/// Huber bound in standard deviations: 95 % efficiency relative to least squares for normal noise.
 const HUBER: f64 = 1.345;
 
-/// Rows on their way into the factors of all channels.
+/// Rows that are being reduced to the factors of all channels.
 pub(crate) struct Reduction<'d> {
     data: &'d Measurements<'d>,
     equations: &'d Equations<'d>,
@@ -28,29 +28,29 @@ pub(crate) struct Reduction<'d> {
     centres: Range<usize>,
     kept: Vec<usize>,
     block: Vec<f64>,
-    /// Rows of the block that belong to one block of the log.
+    /// Rows of the current chunk that belong to one block of the log.
     part: Vec<f64>,
     speeds: ShaftSpeeds,
-    /// Rows that are so far apart.
+    /// Pairs of rows at the current lag.
     pairs: Vec<(usize, usize)>,
     /// Samples of each channel that later filtered rows need.
     waiting: Vec<Waiting>,
-    /// Block of the log that each channel is in; none where no blocks are kept.
+    /// Current block of the log of each channel; empty without blocks.
     open: Vec<OpenBlock>,
 }
 
-/// Rows of one channel in the block of the log that it is in.
+/// Rows of one channel in its current block of the log.
 struct OpenBlock {
     number: usize,
     rows: usize,
     triangle: Triangle,
 }
 
-/// Rows of consecutive samples, column after column with room at the end of each.
+/// Rows of consecutive samples, stored column by column with spare capacity at the end of each.
 struct Waiting {
     room: usize,
     len: usize,
-    /// Sample of the first.
+    /// Index of the first sample.
     first: usize,
     columns: Vec<f64>,
     keep: Vec<bool>,
@@ -68,7 +68,7 @@ impl Measurements<'_> {
         factors: &mut [Factor],
     ) -> Result<()> {
         let reach = self.reach();
-        // What the filter reaches, as far as it is there.
+        // Samples within the window of the filter, as far as available.
         let (from, to) = (first.saturating_sub(reach), (first + count + reach).min(self.len()));
         let mut reduction = Reduction::new(self, equations, factors, first..first + count, from);
         self.visit(equations, from..to, &mut reduction)?;
@@ -77,7 +77,7 @@ impl Measurements<'_> {
 }
 
 impl<'d> Reduction<'d> {
-    /// `from` is the first sample that will be taken.
+    /// Creates the reduction; `from` is the first sample that will be processed.
     pub fn new(
         data: &'d Measurements<'d>,
         equations: &'d Equations<'d>,
@@ -87,7 +87,7 @@ impl<'d> Reduction<'d> {
     ) -> Self {
         let waiting = |filter: &RowFilter| {
             let room = 2 * filter.half() + (BLOCK / 2 * filter.every()).max(BLOCK);
-            // Rows are centred at multiples of their distance, and their windows lie within the samples.
+            // Rows are centred at multiples of their distance, and their windows are within the samples.
             let next = centres.start.max(from + filter.half()).next_multiple_of(filter.every());
             let channel = |channel: &Channel| Waiting {
                 room,
@@ -112,13 +112,13 @@ impl<'d> Reduction<'d> {
         Self { data, equations, factors, centres, kept, block, part, speeds, pairs, waiting, open }
     }
 
-    /// Takes in what is left after the last sample.
+    /// Processes the remaining rows after the last sample.
     pub fn finish(&mut self) -> Result<()> {
         (0..self.waiting.len()).try_for_each(|row| self.drain(row))?;
         (0..self.open.len()).try_for_each(|row| self.close_block(row))
     }
 
-    /// Columns of the samples `kept` into the block.
+    /// Writes the columns of the samples `kept` to the block.
     fn fill(&mut self, rows: &RowBlock<'_>, entry: impl Fn(usize, usize) -> f64) {
         let (data, all) = (self.data, self.equations.channels.len());
         let channel = &self.equations.channels[rows.row];
@@ -143,7 +143,7 @@ impl<'d> Reduction<'d> {
         debug_assert_eq!(block.len(), kept.len() * (channel.unknowns.len() + 2));
     }
 
-    /// Filters what is complete of a channel and drops what no later row needs.
+    /// Filters the complete rows of a channel and drops samples that no later row needs.
     fn drain(&mut self, row: usize) -> Result<()> {
         let Some(filter) = self.data.filter else { return Ok(()) };
         let (half, every) = (filter.half(), filter.every());
@@ -155,7 +155,7 @@ impl<'d> Reduction<'d> {
         let counts = |c: &usize| filter.keeps(&waiting.keep[start(*c)..]);
         self.block.clear();
         let width = waiting.columns.len() / waiting.room;
-        // Rows that do not count: their columns, and the force as measured.
+        // Rows that are not used: their columns, and the unfiltered force.
         self.kept.extend(whole.clone().filter(|c| !counts(c)));
         for (k, column) in waiting.columns.chunks_exact(waiting.room).enumerate() {
             if k + 1 == width {
@@ -174,7 +174,7 @@ impl<'d> Reduction<'d> {
         self.kept.extend(whole.clone().filter(counts));
         self.block.clear();
         for (k, column) in waiting.columns.chunks_exact(waiting.room).enumerate() {
-            // The force as measured stays so: the last column.
+            // The last column, the unfiltered force, is copied without filtering.
             if k + 1 == width && self.data.tau_raw.is_some() {
                 self.block.extend(self.kept.iter().map(|&c| column[c - waiting.first]));
             } else {
@@ -196,7 +196,7 @@ impl<'d> Reduction<'d> {
         self.reduce(row, every)
     }
 
-    /// Takes the block into the factor; rows are `every` samples apart.
+    /// Adds the block to the factor; rows are `every` samples apart.
     fn reduce(&mut self, row: usize, every: usize) -> Result<()> {
         let channel = &self.equations.channels[row];
         let (rows, width) = (self.kept.len(), channel.unknowns.len() + 2);
@@ -213,7 +213,7 @@ impl<'d> Reduction<'d> {
                 lag.gram.add_differences(&self.block, rows, width - 1, &self.pairs);
             }
             lag.independent += pairs as f64 * (share * step as f64).min(1.0);
-            // Of measurements that come filtered, nothing is known but how many of them are independent.
+            // For measurements that were filtered before, only the share of independent samples is known.
             lag.expected += pairs as f64 * self.data.filter.map_or(0.0, |f| f.correlation(distance));
         }
         self.factors[row].count += rows;
@@ -223,7 +223,7 @@ impl<'d> Reduction<'d> {
         self.reduce_by_block(row, every)
     }
 
-    /// Takes rows into the factor of the block of the log that they belong to.
+    /// Adds rows to the factor of the block of the log that they belong to.
     fn reduce_by_block(&mut self, row: usize, every: usize) -> Result<()> {
         let (before, rows) = (self.data.beyond[0], self.kept.len());
         let plan = self.data.blocks.unwrap_or(BlockPlan::NONE);
@@ -266,11 +266,11 @@ impl<'d> Reduction<'d> {
         Ok(())
     }
 
-    /// Finds the rows that are some rows apart, beginning at every n-th row.
+    /// Finds pairs of rows at a given lag, starting at every n-th row.
     fn find_pairs(&mut self, lag: usize, every: usize) {
         let kept = &self.kept;
         self.pairs.clear();
-        // Both ends go forward only, as samples are in order.
+        // Both indices only increase, because samples are in order.
         let mut j = 0;
         for i in (0..kept.len()).step_by(every) {
             while j < kept.len() && kept[j] < kept[i] + lag {
@@ -284,7 +284,7 @@ impl<'d> Reduction<'d> {
 }
 
 impl Visitor for Reduction<'_> {
-    /// Takes rows; those of a channel come in order.
+    /// Adds rows; those of a channel arrive in order.
     fn rows(&mut self, rows: &RowBlock<'_>, _: &Channel, entry: impl Fn(usize, usize) -> f64) -> Result<()> {
         let (data, all) = (self.data, self.equations.channels.len());
         let keep = |s: &usize| data.keep.is_none_or(|keep| keep[(rows.first + s) * all + rows.row]);
@@ -294,7 +294,7 @@ impl Visitor for Reduction<'_> {
             let left = self.kept.len();
             if left > 0 {
                 self.fill(rows, &entry);
-                // The force as measured in place of the other.
+                // Replace the force by the unfiltered one.
                 let width = self.equations.channels[rows.row].unknowns.len() + 2;
                 self.block.copy_within((width - 1) * left.., (width - 2) * left);
                 self.factors[rows.row].left_out.add_rows(&self.block, left, width - 1);
@@ -322,7 +322,7 @@ impl Visitor for Reduction<'_> {
     }
 }
 
-/// Multiplies rows by the square root of Huber's weight.
+/// Multiplies rows by the square root of their Huber weight.
 fn weigh(
     channel: &Channel,
     huber: &Huber<'_>,

@@ -1,26 +1,27 @@
-//! Low-pass of both sides of the equations.
+//! Low-pass filter of both sides of the equations.
 
 use std::f64::consts::PI;
 
 use crate::{Error, Result};
 
-/// Half the window, in periods of the cut-off: the gain is one to 1 % below 0.5 of the cut-off, and below 1 % above 1.5 of it.
+/// Half of the window, in periods of the cut-off: the gain is one within 1 % below 0.5 of the cut-off, and below 1 % above 1.5 of
+/// it.
 const HALF: f64 = 1.5;
-/// Rate of the rows, in cut-offs: twice Nyquist's for what lies below the cut-off, where little is left above 1.5 of it.
+/// Rate of the rows, in cut-offs: twice the Nyquist rate of the cut-off. Little is left above 1.5 of the cut-off.
 const RATE: f64 = 4.0;
-/// Rows with more weight than this on samples that do not count are left out. Where a joint turns back it is slow for a few
-/// hundredths of the window; where it rests, for all of it.
+/// Largest weight of unused samples in a row that is used. A joint that reverses is slow for a few hundredths of the window, a
+/// joint at rest for all of it.
 const LOST: f64 = 0.1;
-/// Points at which a function that bends is averaged over a sample's neighbourhood.
+/// Number of points at which a nonlinear function is averaged over the neighbourhood of a sample.
 const POINTS: usize = 16;
 
-/// A low-pass without phase that slides over the rows of the equations, forces included, and keeps every n-th.
+/// Zero-phase low-pass filter over the rows of the equations, including forces, that keeps every n-th row.
 ///
-/// States are low-passed before derivatives are taken, and so are forces. But the regressor of low-passed states is not the
-/// low-passed regressor: friction jumps where a joint turns back, and products of velocities have a wider band than
-/// velocities. With this filter on both sides (its cut-off at half that of the states, where they are still intact) the
-/// equations hold for what is left, whatever the columns are. Columns also pass what the forces have passed before
-/// ([`RowFilter::after`]): a force is smooth where friction jumps, its column is not.
+/// States and forces are low-pass filtered before derivatives are computed. However, the regressor of filtered states is not the
+/// filtered regressor: friction jumps when a joint reverses, and products of velocities have a larger bandwidth than velocities.
+/// With this filter on both sides (and a cut-off at half that of the states, where these are unaffected) the filtered equations
+/// hold for any columns. Columns also pass the previous filter of the forces ([`RowFilter::after`]): the filtered force is smooth
+/// where friction jumps, its column is not.
 ///
 /// ```
 /// use inertial::estimation::RowFilter;
@@ -35,14 +36,14 @@ pub struct RowFilter {
     weights: Vec<f64>,
     columns: Vec<f64>,
     every: usize,
-    /// Time between samples.
+    /// Time between samples (s).
     step: f64,
-    /// Samples of forces within that time, where they were taken at these instants.
+    /// Number of force samples within that time, if they were taken at these instants.
     sampled: Option<f64>,
 }
 
 impl RowFilter {
-    /// Creates a filter with gain one half at the cut-off, for samples of a rate: a sinc in a Hann window.
+    /// Creates a filter with gain one half at the cut-off, for samples at a given rate: a sinc in a Hann window.
     pub fn new(cutoff_hz: f64, rate_hz: f64) -> Result<Self> {
         if !(cutoff_hz > 0.0 && cutoff_hz < 0.5 * rate_hz && rate_hz.is_finite()) {
             return Err(Error::InvalidOption(format!(
@@ -63,15 +64,16 @@ impl RowFilter {
         Ok(Self { columns: weights.clone(), weights, every, step: 1.0 / rate_hz, sampled: None })
     }
 
-    /// Adapts the filter to forces that have passed a zero-phase filter, of the given gain at a frequency (Hz): columns pass it here.
+    /// Adapts the filter to forces that have passed a zero-phase filter with the given gain at a frequency (Hz): columns pass it
+    /// here.
     ///
-    /// The window is as long as before; where the gain is smooth below one and a half of the cut-off, it is met to some
-    /// ten-thousandths.
+    /// The length of the window does not change. If the gain is smooth below one and a half of the cut-off, it is approximated to
+    /// some ten-thousandths.
     pub fn after(mut self, gain: impl Fn(f64) -> f64) -> Self {
         let half = self.half();
         let bins = 4 * half;
         let angle = |m: usize, k: usize| PI * (m * k) as f64 / bins as f64;
-        // Both are even: sums of cosines, from zero to half the rate.
+        // Both are even functions: sums of cosines, from zero to half of the rate.
         let response: Vec<f64> = (0..=bins)
             .map(|m| {
                 let own = self.weights[half]
@@ -86,77 +88,77 @@ impl RowFilter {
         };
         let side: Vec<f64> = (0..=half).map(weight).collect();
         let sum = side[0] + 2.0 * side[1..].iter().sum::<f64>();
-        // What is constant has passed the other filter unchanged.
+        // The other filter has gain one for constants.
         self.columns = (0..=2 * half).map(|k| side[k.abs_diff(half)] / sum).collect();
         self
     }
 
-    /// Adapts the filter to forces that a sensor sampled so many times as often, one of them at each sample.
-    /// A force that jumps with a speed's sign then jumps between two of the sensor's samples, and all that is known of where is
-    /// the middle between them.
+    /// Adapts the filter to forces that a sensor sampled at a multiple of the rate, with one force sample at each sample. A force
+    /// that jumps with the sign of a speed then jumps between two samples of the sensor, and the best estimate of the instant is
+    /// the midpoint between them.
     pub fn sampled(mut self, times: usize) -> Self {
         self.sampled = Some(times.max(1) as f64);
         self
     }
 
-    /// The correlation of two rows so many rows apart where the noise is white.
+    /// Returns the correlation of two rows at a lag of `rows` rows for white noise.
     pub(crate) fn correlation(&self, rows: usize) -> f64 {
         let shift = rows * self.every;
         let of = |shift: usize| self.weights.iter().zip(self.weights.iter().skip(shift)).map(|(a, b)| a * b);
         of(shift).sum::<f64>() / of(0).sum::<f64>()
     }
 
-    /// Weights of the samples around a row's centre, for forces.
+    /// Returns the weights of the samples around the centre of a row, for forces.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// Weights for the columns of the regressor.
+    /// Returns the weights for the columns of the regressor.
     pub fn column_weights(&self) -> &[f64] {
         &self.columns
     }
 
-    /// Samples on either side of a row's centre.
+    /// Returns the number of samples on either side of the centre of a row.
     pub fn half(&self) -> usize {
         self.weights.len() / 2
     }
 
-    /// Samples from row to row.
+    /// Returns the number of samples from row to row.
     pub fn every(&self) -> usize {
         self.every
     }
 
-    /// The part of the rows that is independent: of white noise the rows keep `Σh²` of the variance, and would keep
-    /// `1/every` were they independent and no less informative.
+    /// Returns the share of independent rows: the rows keep `Σh²` of the variance of white noise, compared with `1/every` for
+    /// independent rows with the same information.
     pub fn independent(&self) -> f64 {
         (self.every as f64 * self.weights.iter().map(|w| w * w).sum::<f64>()).min(1.0)
     }
 
-    /// Returns whether a row counts whose samples count as `keep` says.
+    /// Returns whether a row is used, given which of its samples are used.
     pub fn keeps(&self, keep: &[bool]) -> bool {
         let lost: f64 = self.weights.iter().zip(keep).filter(|(_, k)| !**k).map(|(w, _)| w.abs()).sum();
         lost <= LOST
     }
 
-    /// The sign of a speed, averaged over the neighbourhood of a sample: samples alone would place a jump half a step wrong.
-    /// It lies where the speed changes its sign, or where the sensor saw it ([`RowFilter::sampled`]).
+    /// Returns the sign of a speed, averaged over the neighbourhood of a sample; a single sample would misplace a jump by up to
+    /// half a step. The jump is where the speed changes its sign, or where the sensor detects it ([`RowFilter::sampled`]).
     ///
-    /// Speed and acceleration are those at the sample before, at this one and at the next; between them the speed is the
-    /// cubic that has both at its ends. The weight over two steps is `(9 − 15 u²)/8`, whose mean is one and whose spread is zero,
-    /// so slow changes pass with gain one (to 1e-4 at the cut-off, 16 samples per period).
+    /// Arguments are speed and acceleration at the previous, current and next sample. Between them the speed is the cubic Hermite
+    /// interpolant. The weight over two steps is `(9 − 15 u²)/8`, with mean one and zero second moment, so slow changes pass with
+    /// gain one (within 1e-4 at the cut-off, with 16 samples per period).
     pub(crate) fn sign(&self, [before, now, after]: [[f64; 2]; 3]) -> f64 {
         let [v, a] = now;
         if v == 0.0 {
             return 0.0;
         }
-        // Backwards in time accelerations have the opposite sign.
+        // Accelerations have the opposite sign backwards in time.
         let after = self.part_before_turn(now, after);
         let before = self.part_before_turn([v, -a], [before[0], -before[1]]);
         v.signum() * (after + before - 1.0)
     }
 
-    /// The part (twice the weight) of the step from one sample to another before the speed changes its sign: one where it
-    /// does not.
+    /// Returns the fraction (twice the weight) of the step from one sample to another before the speed changes its sign; one if it
+    /// does not change.
     fn part_before_turn(&self, [v, a]: [f64; 2], [to_v, to_a]: [f64; 2]) -> f64 {
         if v * to_v >= 0.0 {
             return 1.0;
@@ -175,12 +177,13 @@ impl RowFilter {
         1.25 * turn * (1.8 - turn * turn)
     }
 
-    /// Change of a speed within the neighbourhood of a sample, to either side.
+    /// Returns the change of a speed within the neighbourhood of a sample, to either side.
     pub(crate) fn reach(&self, a: f64) -> f64 {
         a * self.step
     }
 
-    /// A function of the speed, averaged in the same way over speeds up to `reach` away; `apply` replaces speeds by its values.
+    /// Averages a function of the speed in the same way over speeds up to `reach` away; `apply` replaces speeds by function
+    /// values.
     pub(crate) fn mean(v: f64, reach: f64, apply: impl Fn(&mut [f64])) -> f64 {
         let point = |i: usize| (2.0 * i as f64 + 1.0) / POINTS as f64 - 1.0;
         let weight = |i: usize| 9.0 - 15.0 * point(i) * point(i);
@@ -244,22 +247,22 @@ mod tests {
         let bend = |v: f64| v.signum() * (-v.abs() / 0.02).exp();
         let line = |v: f64, a: f64| [-1.0, 0.0, 1.0].map(|u| [v + a * u / 16.0, a]);
         for (v, a) in [(0.01, 1.0), (-0.03, 0.7), (0.02, -0.5), (0.5, 1.0), (0.3, 0.0)] {
-            // The jump of 2 lies within a step of the fine sum.
+            // The jump of 2 is within one step of the fine sum.
             assert!((filter.sign(line(v, a)) - fine(v, a, &f64::signum)).abs() < 4e-4, "{v} {a}");
-            // Sixteen points place the jump to an eighth of a step, which counts by at most 9/8.
+            // Sixteen points locate the jump to an eighth of a step, with a weight of at most 9/8.
             let mean =
                 RowFilter::mean(v, filter.reach(a), |speeds| speeds.iter_mut().for_each(|v| *v = bend(*v)));
             assert!((mean - fine(v, a, &bend)).abs() < 0.15, "{v} {a}");
         }
         assert_eq!(filter.sign([[0.0; 2]; 3]), 0.0);
-        // A cubic that turns twice, at −0.5 and at 0.25 steps.
+        // A cubic that changes its sign twice, at −0.5 and at 0.25 steps.
         let turning = [-1.0, 0.0, 1.0].map(|u: f64| {
             let (v, slope) = ((u + 0.5) * (0.25 - u), -2.0 * u - 0.25);
             [v, 16.0 * slope]
         });
         let part = |u: f64| 1.25 * u * (1.8 - u * u);
         assert!((filter.sign(turning) - (part(0.5) + part(0.25) - 1.0)).abs() < 1e-8);
-        // A sensor with four samples in each step sees the jump in the middle between two of them.
+        // A sensor with four samples in each step locates the jump at the midpoint between two of them.
         let seen = filter.clone().sampled(4);
         let quarter = 0.25 / 16.0;
         for (v, at) in [(0.1, 0.5), (0.9, 0.5), (1.1, 1.5), (-0.1, -0.5), (-3.2, -3.5), (4.1, 9.0)] {
@@ -272,7 +275,7 @@ mod tests {
     fn rows_of_white_noise_are_correlated_as_stated() {
         let filter = RowFilter::new(1.0, 16.0).unwrap();
         assert!((filter.correlation(0) - 1.0).abs() < 1e-15);
-        // The transform of the squared gain, by its integral.
+        // Fourier transform of the squared gain, by numerical integration.
         let gain = |f: f64| -> f64 {
             let middle = filter.half() as f64;
             let term = |(k, w): (usize, &f64)| w * (2.0 * PI * f / 16.0 * (k as f64 - middle)).cos();

@@ -7,12 +7,12 @@ use crate::dynamics::{PackedChunk, Workspace, base_wrench_regressor};
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::reduction::measurements::Measurements;
 
-/// Samples whose rows are reduced at once: with some fifty columns they stay in a core's cache.
+/// Number of samples whose rows are reduced at once: with some fifty columns they fit into the cache of a core.
 pub(crate) const BLOCK: usize = 256;
 
 /// Consumer of the rows of measurements, block by block.
 pub(crate) trait Visitor {
-    /// Some rows of a channel; `entry` gives an entry of the packed regressor of one of these samples.
+    /// Processes rows of a channel; `entry` returns an entry of the packed regressor of one of these samples.
     fn rows(
         &mut self,
         rows: &RowBlock<'_>,
@@ -21,19 +21,19 @@ pub(crate) trait Visitor {
     ) -> Result<()>;
 }
 
-/// Some consecutive samples of one channel.
+/// Consecutive samples of one channel.
 pub(crate) struct RowBlock<'d> {
     pub data: &'d Measurements<'d>,
     pub equations: &'d Equations<'d>,
     /// First sample.
     pub first: usize,
     pub count: usize,
-    /// The channel.
+    /// Index of the channel.
     pub row: usize,
 }
 
 impl Measurements<'_> {
-    /// Shows the rows of some samples, some of one channel at a time, to a visitor.
+    /// Passes the rows of a range of samples to a visitor, one channel at a time.
     pub(crate) fn visit(
         &self,
         equations: &Equations<'_>,

@@ -3,31 +3,31 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A log, recognized by some of its rows whatever its name and format are.
+/// Log, recognized by some of its rows independent of its name and format.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LogSource {
-    /// Name that it was read by.
+    /// Name under which the log was read.
     pub name: String,
-    /// How it was prepared: options that the result depends on, as a text that is equal where they are.
+    /// Preparation of the log: a text with all options that the result depends on, equal for equal options.
     pub preparation: String,
     /// Number of rows.
     pub rows: usize,
-    /// The least digests of its rows, in ascending order: a sample of the rows that does not depend on where the log begins
-    /// and ends.
+    /// Smallest digests of the rows, in ascending order: a sample of the rows that does not depend on where the log begins and
+    /// ends.
     pub marks: Vec<u64>,
 }
 
 impl LogSource {
-    /// Marks of one log.
+    /// Number of marks of one log.
     pub const MARKS: usize = 16;
 
-    /// Common marks from which logs count as overlapping: rows of different logs are equal by chance only where a robot rests
-    /// at the same time.
+    /// Number of common marks from which logs count as overlapping. Rows of different logs are equal by chance only if a robot
+    /// rests at the same time.
     const COMMON: usize = 3;
 
     /// Adds a row of numbers: its time and positions.
     pub fn add_row(&mut self, row: impl IntoIterator<Item = f64>) {
-        // Both zeros are one number.
+        // Positive and negative zero are equal.
         let mark = row.into_iter().fold(0, |hash, x| mixed(hash ^ (x + 0.0).to_bits()));
         self.rows += 1;
         if self.marks.len() == Self::MARKS && self.marks.last().is_some_and(|&last| mark >= last) {
@@ -46,7 +46,8 @@ impl LogSource {
     }
 }
 
-/// Mixes the bits of a word: a bijection in which every bit depends on many others. Rows are many, so it takes words, not bytes.
+/// Mixes the bits of a word: a bijection in which every bit depends on many others. It processes words instead of bytes, because
+/// there are many rows.
 fn mixed(word: u64) -> u64 {
     let word = (word ^ word >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     word ^ word >> 32

@@ -1,4 +1,4 @@
-//! Summaries in files, with a checksum: a file that was damaged or edited is refused.
+//! Storage of summaries in files, with a checksum: a damaged or edited file is rejected.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::linalg::Triangle;
 
 const SCHEMA: &str = "inertial/summary/3";
 
-/// The representation.
+/// Stored representation of a summary.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Summary")]
 pub(crate) struct Stored {
@@ -27,9 +27,9 @@ pub(crate) struct Stored {
     samples: usize,
     /// Factors, one for each measured coordinate.
     pub channels: Vec<StoredFactor>,
-    /// Logs that the samples are of, as far as they are known.
+    /// Source logs of the samples, as far as they are known.
     logs: Vec<LogSource>,
-    /// Digest of all the rest, in hexadecimal digits.
+    /// Digest of all other fields, in hexadecimal digits.
     checksum: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct StoredFactor {
     independent: f64,
     /// Number of columns: those of the unknowns, the force, and the unfiltered force.
     width: usize,
-    /// The factor on and above its diagonal, row after row.
+    /// Factor on and above its diagonal, row after row.
     upper: Vec<f64>,
     /// Differences of neighbouring rows, for the whiteness of the residuals.
     #[serde(default)]
@@ -50,10 +50,10 @@ pub(crate) struct StoredFactor {
     /// Sums of products of the columns (force included) of each block.
     #[serde(default)]
     pub blocks: Vec<StoredBlock>,
-    /// Sums of rows that do not count, with the force as measured; absent where every row counts.
+    /// Sums of rows that are not used, with the unfiltered force; absent if all rows are used.
     #[serde(default)]
     pub left_out: Option<StoredBlock>,
-    /// Values of the unknowns at which compact blocks are exact; empty where blocks are complete.
+    /// Values of the unknowns at which compact blocks are exact; empty if blocks are complete.
     #[serde(default)]
     pub reference: Vec<f64>,
 }
@@ -63,9 +63,10 @@ pub(crate) struct StoredFactor {
 pub(crate) struct StoredBlock {
     /// Number of rows.
     pub rows: usize,
-    /// Sums of products on and above the diagonal, row after row; empty where the block is compact.
+    /// Sums of products on and above the diagonal, row after row; empty if the block is compact.
     pub upper: Vec<f64>,
-    /// Of a compact block: products of the unknowns' columns with the residual at the reference, then the squared residual.
+    /// Score of a compact block: products of the columns of the unknowns with the residual at the reference, then the squared
+    /// residual.
     #[serde(default)]
     pub score: Vec<f32>,
 }
@@ -76,14 +77,14 @@ impl From<Gram> for StoredBlock {
     }
 }
 
-/// Sums of products of all rows of a channel, from which compact blocks are completed: each is taken to have its share of them, and
-/// its own residual at the reference.
+/// Sums of products of all rows of a channel, from which compact blocks are completed: each block is assumed to have its share of
+/// them, and its own residual at the reference.
 struct Expected<'r> {
-    /// Sums of the unknowns' columns.
+    /// Sums of the columns of the unknowns.
     gram: Gram,
     count: usize,
     reference: &'r [f64],
-    /// Products of the columns with what the reference predicts.
+    /// Products of the columns with the prediction at the reference.
     predicted: Vec<f64>,
 }
 
@@ -135,12 +136,12 @@ struct StoredLag {
 }
 
 impl Stored {
-    /// Gives it the checksum of its content.
+    /// Sets the checksum of the content.
     pub fn seal(&mut self) {
         self.checksum = self.digest();
     }
 
-    /// Digest of all fields but the checksum.
+    /// Computes the digest of all fields except for the checksum.
     fn digest(&self) -> String {
         let mut hash = Fnv::default();
         hash.text(&self.schema);

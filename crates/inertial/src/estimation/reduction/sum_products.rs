@@ -1,6 +1,6 @@
 //! Sums of products of long columns.
 
-/// Returns the scalar product, by four sums side by side: the compiler may not reorder one sum itself.
+/// Returns the scalar product, with four parallel sums: the compiler must not reorder a single sum.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
     let tail: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(x, y)| x * y).sum();

@@ -18,27 +18,27 @@ use crate::estimation::reduction::stored::Stored;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
-/// The triangular factor of `[Y | terms | τ | τ_raw]` for each measured coordinate, and counts.
+/// Triangular factors of `[Y | terms | τ | τ_raw]`, one for each measured coordinate, with counts.
 ///
-/// It is all that estimators and residuals need: `‖Y x − τ‖²` follows for any `x`, for filtered and raw forces, and
-/// weights per coordinate can be chosen afterwards. Summaries of parts merge into that of the whole.
+/// They are sufficient for all estimators and residuals: `‖Y x − τ‖²` can be computed for any `x`, for filtered and raw forces,
+/// and weights per coordinate can be chosen afterwards. Summaries of parts can be merged into that of the whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Summary {
     pub(super) names: Vec<String>,
     pub(super) fingerprint: u64,
-    /// Number of samples, whichever forces count.
+    /// Number of samples, independent of which forces are used.
     pub samples: usize,
     pub(crate) factors: Vec<Factor>,
-    /// Logs that the samples are of, as far as they are known.
+    /// Source logs of the samples, as far as they are known.
     pub sources: Vec<LogSource>,
 }
 
-/// Most samples of a summary: up to here all counts are exact as floating-point numbers, too.
+/// Largest number of samples of a summary: up to this limit, all counts are exact as floating-point numbers.
 pub(super) const MOST_SAMPLES: usize = 1 << 53;
 
 impl Summary {
-    /// Samples whose factor one thread builds, at most.
+    /// Largest number of samples whose factor one thread computes.
     pub const PART: usize = 8192;
 
     /// Creates an empty summary.
@@ -58,16 +58,16 @@ impl Summary {
         data.check(equations)?;
         let [before, after] = data.beyond;
         let count = data.len() - before - after;
-        // Whatever the number of threads, so that the result does not depend on it: a short log has a few parts too, each much
-        // longer than what the filter reaches beyond it.
+        // The size of the parts does not depend on the number of threads, so that the result does not either. A short log has a
+        // few parts too, each much longer than the window of the filter.
         let least = (8 * data.reach()).clamp(1024, Self::PART);
         let size = (count / 8).clamp(least, Self::PART).next_multiple_of(BLOCK);
         let mut data = *data;
-        // Blocks are counted from the first row's centre.
+        // Blocks are counted from the centre of the first row.
         let plan = data.blocks.unwrap_or_else(|| BlockPlan::of_log(count));
         data.blocks = Some(plan.that_fits(equations.channels.iter().map(|c| c.unknowns.len() + 1)));
         let part = |k: usize| Self::of_part(equations, &data, before + k * size, size.min(count - k * size));
-        // One part needs no other threads.
+        // A single part does not need other threads.
         let parts: Vec<Self> = if count <= size {
             (0..count.div_ceil(size)).map(part).collect::<Result<_>>()?
         } else {
@@ -112,7 +112,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Adds the summary of a later part of the same log, made with the same [`BlockPlan`]; threads share the work.
+    /// Adds the summary of a later part of the same log, computed with the same [`BlockPlan`], in parallel.
     pub fn continue_with(&mut self, other: &Self) -> Result<()> {
         if !self.add_counts(other)? {
             return Ok(());
@@ -120,7 +120,7 @@ impl Summary {
         self.factors.par_iter_mut().zip(&other.factors).try_for_each(|(own, other)| own.merge(other, 0))
     }
 
-    /// Adds samples and logs of another summary; returns whether its factors are still to be merged.
+    /// Adds samples and logs of another summary; returns whether its factors still have to be merged.
     fn add_counts(&mut self, other: &Self) -> Result<bool> {
         if self.names != other.names || self.fingerprint != other.fingerprint {
             return Err(Error::SummaryMismatch(
@@ -128,7 +128,7 @@ impl Summary {
             ));
         }
         if self.samples == 0 {
-            // Not by orthogonal maps: the summary of one log is that log's, bit for bit.
+            // Copy instead of merging by orthogonal transformations: the summary of one log is preserved bit for bit.
             *self = other.clone();
             return Ok(false);
         }
@@ -140,8 +140,8 @@ impl Summary {
         Ok(true)
     }
 
-    /// Drops the sums of differences, which only the whiteness of residuals needs: a fifth of the size is left. Estimates and
-    /// residuals stay the same.
+    /// Drops the sums of differences, which are only needed for whiteness tests of residuals and take four fifths of the memory.
+    /// Estimates and residuals do not change.
     #[must_use]
     pub fn without_differences(mut self) -> Self {
         for factor in &mut self.factors {
@@ -150,7 +150,7 @@ impl Summary {
         self
     }
 
-    /// Drops the blocks: standard errors then take noise as independent.
+    /// Drops the blocks. Standard errors then assume independent noise.
     #[must_use]
     pub fn without_blocks(mut self) -> Self {
         self.factors.iter_mut().for_each(|factor| factor.blocks.clear());
@@ -163,7 +163,7 @@ impl Summary {
         for factor in &mut out.factors {
             let (width, n) = (factor.triangle.width(), factor.unknowns());
             let mut upper = factor.triangle.upper();
-            // The last two columns; row i begins at its diagonal.
+            // The last two columns; row i starts at its diagonal.
             let mut start = 0;
             for i in 0..width {
                 (n.max(i)..width).for_each(|j| upper[start + j - i] *= -1.0);
@@ -175,7 +175,7 @@ impl Summary {
         Ok(out)
     }
 
-    /// Refuses a summary that was made for other equations.
+    /// Checks that a summary belongs to the given equations.
     pub fn check(&self, equations: &Equations<'_>) -> Result<()> {
         let fits = self.names == equations.names
             && self.fingerprint == fingerprint(equations)
@@ -189,7 +189,7 @@ impl Summary {
     }
 }
 
-/// FNV-1a of what the columns depend on beside their names: geometry and gravity.
+/// Computes the FNV-1a digest of the geometry and gravity, on which the columns depend in addition to their names.
 fn fingerprint(equations: &Equations<'_>) -> u64 {
     let mechanism = equations.mechanism();
     let mut hash = Fnv::default();
@@ -213,7 +213,7 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
             add(bend.exponent);
         });
     }
-    // Formulas are the same where they agree at a few states.
+    // Formulas are considered equal if they agree at a few states.
     for given in &equations.joint_model().given {
         for k in 1..4 {
             let state = |n: usize| (0..n).map(|i| f64::from(k) * 0.37 + 0.11 * i as f64).collect::<Vec<_>>();

@@ -5,26 +5,27 @@ use crate::estimation::joint_model::terms::{Feature, GivenTerm, Term};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::row_filter::RowFilter;
 
-/// A speed of so many times its change around the sample counts as steady: friction is that of the sample itself.
+/// Ratio of a speed to its change around the sample from which the speed counts as constant: friction is then evaluated at the
+/// sample.
 const STEADY: f64 = 10.0;
 
-/// Speeds of one shaft at some samples, for the many curves of its friction.
+/// Speeds of one shaft at several samples, shared by the curves of its friction.
 #[derive(Debug, Default)]
 pub(crate) struct ShaftSpeeds {
-    /// The shaft; empty where nothing is loaded.
+    /// Shaft; empty if no speeds are loaded.
     shaft: Vec<(usize, f64)>,
     speeds: Vec<f64>,
-    /// Place, speed and [reach](RowFilter::reach) where the speed changes by a tenth of its size or more around the sample.
+    /// Index, speed and [reach](RowFilter::reach) of samples around which the speed changes by a tenth of its magnitude or more.
     changing: Vec<(usize, f64, f64)>,
 }
 
 impl ShaftSpeeds {
-    /// Forgets the speeds: the next features are asked for at other samples.
+    /// Discards the speeds, because the next features are evaluated at other samples.
     pub fn clear(&mut self) {
         self.shaft.clear();
     }
 
-    /// Loads the speeds that a feature depends on, unless they are there.
+    /// Loads the speeds that a feature depends on, unless they are loaded already.
     fn load(&mut self, feature: &Feature, data: &Measurements<'_>, samples: impl Iterator<Item = usize>) {
         if !self.shaft.is_empty() && self.shaft == feature.shaft {
             return;
@@ -45,12 +46,12 @@ impl ShaftSpeeds {
 }
 
 impl Feature {
-    /// Speed or acceleration of the shaft at a sample, from those of all coordinates.
+    /// Returns the speed or acceleration of the shaft at a sample, from those of all coordinates.
     fn along(&self, x: &[f64], nv: usize, sample: usize) -> f64 {
         self.shaft.iter().map(|&(k, factor)| factor * x[sample * nv + k]).sum()
     }
 
-    /// Appends the column of this feature at some samples to `out`; `speeds` is kept from feature to feature of the same samples.
+    /// Appends the column of this feature at given samples to `out`; `speeds` is reused between features of the same samples.
     pub fn fill(
         &self,
         given: &[GivenTerm],
@@ -64,7 +65,7 @@ impl Feature {
         let last = data.len().saturating_sub(1);
         let state = |s: usize| [along(data.v(), s), along(data.a(), s)];
         let sign = |s: usize| match (along(data.v(), s), data.filter) {
-            // At the ends there is no change of sign to be seen.
+            // A change of sign cannot be detected at the ends.
             (_, Some(filter)) => {
                 filter.sign([state(s.saturating_sub(1)), state(s), state((s + 1).min(last))])
             }
@@ -87,7 +88,7 @@ impl Feature {
                     out[start + k] = RowFilter::mean(v, reach, |speeds| bend.apply(speeds));
                 }
             }
-            // Without its speed the column is zero.
+            // Without a Stribeck speed the column is zero.
             (Term::Stribeck, None) => out.extend(samples.map(|_| 0.0)),
             (Term::Offset, _) => out.extend(samples.map(|_| 1.0)),
             (Term::Given { index, .. }, _) => {

@@ -1,4 +1,4 @@
-//! Criteria, limits and information against differences and the regressor itself.
+//! Tests of criteria, limits and information against finite differences and the regressor.
 
 use super::*;
 use crate::excitation::random_states::random_states;
@@ -43,7 +43,7 @@ fn model(mechanism: &Mechanism) -> Model<'_> {
         mechanism,
         dynamics,
         scales: columns.scales(),
-        // Enough that rounding does not drown differences of the smallest eigenvalue.
+        // Large enough to keep rounding errors below the differences of the smallest eigenvalue.
         prior: Some(DMatrix::identity(columns.len(), columns.len())),
         columns,
         effort: vec![20.0; mechanism.nv()],
@@ -67,7 +67,7 @@ fn small(coordinates: Vec<Coordinate>) -> Vec<Coordinate> {
     coordinates.into_iter().map(|c| Coordinate { lower: -1.0, upper: 1.2, ..c }).collect()
 }
 
-/// Criterion, torques and distances against finite differences, for a fixed arm and a base that moves.
+/// Compares criterion, torques and distances with finite differences, for a fixed arm and a moving base.
 #[test]
 fn gradients_are_those_of_finite_differences() {
     let arm = builtin::get("arm7").unwrap().build(&BuildOptions::default()).unwrap();
@@ -96,7 +96,7 @@ fn gradients_are_those_of_finite_differences() {
 }
 
 fn check(task: &Task<'_>) {
-    // 31 samples: not a multiple of the lanes.
+    // 31 samples, which is not a multiple of the lanes.
     let table = task.plan.table(10.0).unwrap();
     let mut search = Search::new(task, &table, 0.0);
     let n = search.dimension();
@@ -110,8 +110,8 @@ fn check(task: &Task<'_>) {
     assert!(value.is_finite());
     let h = 1e-5;
     let difference = (search.objective(&moved(h), None) - search.objective(&moved(-h), None)) / (2.0 * h);
-    // Central differences err by h² of third derivatives, and by rounding over h: the smallest eigenvalue of a matrix
-    // with entries of 1e4 carries 1e-12 of it.
+    // Errors of central differences: h² times third derivatives, and rounding divided by h; the smallest eigenvalue of a matrix
+    // with entries of 1e4 has a rounding error of 1e-12.
     let found = along(&gradient);
     assert!(
         (found - difference).abs() < 1e-4 * (found.abs() + difference.abs() + 0.1 * value.abs()) + 1e-12 / h,
@@ -131,7 +131,7 @@ fn check(task: &Task<'_>) {
         let mut gradient = vec![0.0; n];
         search.add_gradient(&x, f * table.count + i, 1.0, &mut gradient);
         let found = along(&gradient);
-        // Nearest points of segments jump from end to end: their distance has kinks, which a difference may meet.
+        // Closest points of segments may jump from end to end: the distance has kinks, at which differences are wrong.
         let tolerance = if matches!(task.limits[f], Limit::Room(_)) { 1e-3 } else { 1e-6 };
         assert!(
             (found - difference).abs() < tolerance * (1.0 + found.abs()),
@@ -141,7 +141,7 @@ fn check(task: &Task<'_>) {
     }
 }
 
-/// The information against the regressor itself, one sample after the other.
+/// Compares the information with the regressor, one sample after the other.
 fn bent(v: f64, speed: f64) -> f64 {
     v.signum() * (-(v.abs() / speed).powf(BENT.exponent)).exp()
 }
@@ -173,7 +173,7 @@ fn information_is_that_of_the_stacked_regressor() {
                     JointColumn::RotorInertia => a[w],
                     JointColumn::CoulombPositive => f64::from(v[w] > 0.0),
                     JointColumn::Stribeck(_) => bent(v[w], BENT.speed),
-                    // The derivative by the speed, times the force, by differences.
+                    // Derivative with respect to the Stribeck speed, times the force, by finite differences.
                     JointColumn::StribeckVelocity(_) => {
                         let h = 1e-5;
                         let rise = bent(v[w], BENT.speed + h) - bent(v[w], BENT.speed - h);
@@ -186,9 +186,9 @@ fn information_is_that_of_the_stacked_regressor() {
             expected += &row * row.transpose();
         }
     }
-    // Sums of a few hundred products, in another order; the differences by the Stribeck speed are right to 1e-9.
+    // Sums of a few hundred products, in another order; the differences with respect to the Stribeck speed are accurate to 1e-9.
     assert!((&found - &expected).amax() < 1e-9 * expected.amax());
-    // The rotors of the joint on the ground and of the next, perpendicular to it, act like their links' inertia about
+    // The rotors of the joint on the ground and of the next joint, perpendicular to it, act like the inertia of their links about
     // the axis.
     assert_eq!(m.columns.absorbed.len(), 2);
 }

@@ -1,4 +1,5 @@
-//! Which null vectors the principles explain, each verified, and which only computation finds.
+//! Explanation of null vectors: those that follow from the principles, each verified, and those found by computation
+//! only.
 
 use std::fmt;
 
@@ -7,27 +8,28 @@ use crate::identifiability::base_parameters::Written;
 use crate::linalg::{Double, Echelon, Number, Pivot};
 use crate::mechanism::{Assembled, Mechanism};
 
-/// How far (relative to its size) a proposed vector must stand out from those before it: geometry that holds to rounding proposes the
-/// same vector several times, each a little different.
+/// Minimum part of a proposed vector (relative to its size) that must be outside the span of earlier ones. Geometry
+/// that holds up to rounding proposes the same vector several times with slight differences.
 const CLEARLY_NEW: f64 = 1e-7;
 
-/// How far computed null vectors must stand out, the clearest first; the last accepts all that arithmetic tells apart.
+/// Minimum parts of computed null vectors outside the span of earlier ones, the largest first; the last accepts all
+/// vectors that are independent in the arithmetic used.
 const STANDING_OUT: [f64; 4] = [1e-2, 1e-5, 1e-8, 0.0];
 
-/// One independent null vector and its reason.
+/// Independent null vector with its reason.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Reason {
-    /// The principle, in a few words.
+    /// Short description of the principle.
     pub principle: &'static str,
-    /// The joint (or loop joint) it acts at, where it is one's.
+    /// Joint (or loop joint) at which the principle applies, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joint: Option<String>,
-    /// The bodies whose parameters it changes.
+    /// Bodies whose parameters change.
     pub bodies: Vec<String>,
-    /// The principle itself.
+    /// Principle that explains the vector.
     #[serde(skip)]
     pub kind: Principle,
-    /// The null vector by column.
+    /// Null vector by column.
     #[serde(skip)]
     pub vector: Vec<(usize, f64)>,
 }
@@ -46,14 +48,14 @@ impl fmt::Display for Reason {
 pub struct Explanation {
     /// Independent null vectors that span the null space.
     pub reasons: Vec<Reason>,
-    /// How many of them the principles explain (they come first).
+    /// Number of null vectors explained by the principles (these come first).
     pub explained: usize,
-    /// Vectors that a principle proposed and computation refused: none, or there is a bug.
+    /// Number of vectors proposed by a principle but rejected by computation; a nonzero number indicates a bug.
     pub unsound: usize,
 }
 
 impl Explanation {
-    /// The same with parameters in other units: those of the vectors times `factors` are the new ones.
+    /// Returns the explanation with parameters in other units: new parameters are the old ones times `factors`.
     pub fn rescaled(mut self, factors: &[f64]) -> Self {
         for reason in &mut self.reasons {
             for (column, x) in &mut reason.vector {
@@ -64,10 +66,11 @@ impl Explanation {
     }
 }
 
-/// Explains a null space of dimension `nullity`: first by the principles, then by points that bodies share because the loops make them
-/// move alike (`shared`), and what remains by computation (`computed`, a basis); both are asked for only where something is left.
+/// Explains a null space of dimension `nullity`: first by the principles, then by points shared by bodies that the
+/// loops force to move together (`shared`), and finally by computation (`computed`, a basis). The last two are
+/// evaluated only if null vectors are missing.
 ///
-/// No vector comes out for which `holds` is false.
+/// Only vectors for which `holds` returns true are included.
 pub fn explain<T: Written>(
     mechanism: &Mechanism,
     assembled: &Assembled<T>,
@@ -117,10 +120,10 @@ struct Work<'a, T, H> {
     mechanism: &'a Mechanism,
     nullity: usize,
     holds: H,
-    /// The span of the accepted vectors in 31 digits.
+    /// Span of the accepted vectors in 31 digits.
     rough: Echelon<Double>,
     accepted: Vec<Vec<T>>,
-    /// The same in all digits, where these are needed.
+    /// Span of the accepted vectors in all digits, if needed.
     span: Option<Echelon<T>>,
     out: Explanation,
 }
@@ -135,12 +138,12 @@ impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
         }
     }
 
-    /// Whether there are as many vectors as the null space has dimensions.
+    /// Returns whether there are as many vectors as the null space has dimensions.
     fn is_done(&self) -> bool {
         self.accepted.len() == self.nullity
     }
 
-    /// Adds a vector to the span where more than the part `least` of it is new.
+    /// Adds a vector to the span if more than the fraction `least` of it is new; returns whether it was added.
     fn stands_out(&mut self, vector: &[T], least: f64) -> bool {
         if least > 0.0 {
             let vector: Vec<Double> = vector.iter().map(|x| x.rounded()).collect();
@@ -157,7 +160,7 @@ impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
         span.insert(vector)
     }
 
-    /// Takes a vector that is null and new: at least the part `least` of it lies outside the span of those before.
+    /// Accepts a vector that is null and new: at least the fraction `least` of it is outside the span of earlier ones.
     fn add(&mut self, principle: Principle, vector: &[T], least: f64) {
         if !(self.holds)(vector) {
             self.out.unsound += 1;

@@ -1,5 +1,5 @@
-//! The graph of bodies and joints, what joints let bodies share, and how standing still spreads over it (paper 004,
-//! algorithms 1 and 2, for loop joints too).
+//! Graph of bodies and joints, the points shared by connected bodies, and the propagation of fixed points over the
+//! graph (paper 004, algorithms 1 and 2, extended to loop joints).
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -11,66 +11,66 @@ use crate::linalg::Number;
 use crate::mechanism::{Assembled, BodyKind};
 use crate::spatial::{Motion, Pose, skew};
 
-/// Where two bodies touch.
+/// Connection between two bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contact {
-    /// The joint of this body in the tree.
+    /// Tree joint of this body.
     Tree(usize),
-    /// This loop joint.
+    /// Loop joint with this index.
     Loop(usize),
-    /// No joint: the loops make them move alike.
+    /// Common motion forced by the loops, without a joint.
     Motion,
 }
 
 /// Two bodies that share points.
 #[derive(Debug, Clone, Copy)]
 pub struct Edge<T: Number> {
-    /// One body: node 0 is the ground, node `i + 1` body `i`; more nodes are the crosses of universal loop joints.
+    /// First body: node 0 is the ground, node `i + 1` body `i`; further nodes are the crosses of universal loop joints.
     pub a: usize,
-    /// The other.
+    /// Second body.
     pub b: usize,
-    /// Where.
+    /// Connection through which points are shared.
     pub contact: Contact,
-    /// Points that coincide whatever the motion.
+    /// Points that coincide in every motion.
     pub shared: Points<T>,
-    /// Direction along which they slide on each other, with the points that coincide but for sliding.
+    /// Direction of relative sliding, with the points that coincide except for sliding.
     pub slide: Option<(Vector3<T>, Points<T>)>,
 }
 
-/// What is known of a body's motion.
+/// Known properties of the motion of a body.
 #[derive(Debug, Clone, Copy)]
 pub struct Class<T: Number> {
-    /// Points that stand still in the world.
+    /// Points that are fixed in the world.
     pub fixed: Points<T>,
-    /// Points whose height never changes.
+    /// Points of constant height.
     pub level: Points<T>,
 }
 
 impl<T: Number> Class<T> {
-    /// The one direction about which the body turns, if its rotations are planar.
+    /// Returns the axis about which the body turns, if its rotations are planar.
     pub fn planar_axis(&self) -> Option<Vector3<T>> {
         let mut directions = self.fixed.infinite();
         directions.next().filter(|_| directions.next().is_none())
     }
 }
 
-/// Bodies and joints, at the configuration where all body frames are taken to coincide with the world's (the paper's
-/// spatial assignment, section 5.2): a point that two bodies share has then the same coordinates in both.
+/// Bodies and joints in the configuration in which all body frames coincide with the world frame (the paper's spatial
+/// assignment, section 5.2). A point shared by two bodies then has the same coordinates in both.
 #[derive(Debug, Clone)]
 pub struct Graph<T: Number> {
-    /// Where each body stands in the world.
+    /// Pose of each body in the world.
     pub poses: Vec<Pose<T>>,
-    /// Nodes without mass: crosses and massless pieces.
+    /// Whether each node is massless: crosses and massless pieces.
     pub massless: Vec<bool>,
-    /// Who touches whom.
+    /// Connections between bodies.
     pub edges: Vec<Edge<T>>,
-    /// What is known of each node.
+    /// Motion class of each node.
     pub classes: Vec<Class<T>>,
     gravity: Vector3<T>,
 }
 
 impl<T: Number> Graph<T> {
-    /// The graph of an assembled mechanism, with motion classes spread from the ground.
+    /// Creates the graph of an assembled mechanism, with motion classes propagated from the ground.
     pub fn new(assembled: &Assembled<T>) -> Self {
         let mut poses: Vec<Pose<T>> = Vec::with_capacity(assembled.bodies.len());
         let mut massless = vec![false];
@@ -90,7 +90,7 @@ impl<T: Number> Graph<T> {
             match &joint.axes {
                 None => edges.push(edge(a, b, Contact::Loop(l), &modes)),
                 Some([first, second]) => {
-                    // A cross of its own, as a universal joint of the tree has one.
+                    // Additional cross, like that of a universal joint in the tree.
                     let centre = far.transform_point(&joint.centre);
                     let turn = |axis: Vector3<T>| std::iter::once(Motion::new(axis, centre.cross(&axis)));
                     let cross = massless.len();
@@ -107,12 +107,12 @@ impl<T: Number> Graph<T> {
         graph
     }
 
-    /// Adds points that two bodies turn out to share although no joint says so (node 0 is the ground).
+    /// Adds points that two bodies share without a joint between them (node 0 is the ground).
     pub fn add_shared(&mut self, a: usize, b: usize, shared: Points<T>) {
         self.edges.push(Edge { a, b, contact: Contact::Motion, shared, slide: None });
     }
 
-    /// Spreads what stands still, and what keeps its height, from body to body until nothing changes.
+    /// Propagates fixed points and points of constant height from body to body until nothing changes.
     pub fn spread(&mut self) {
         let weightless = self.gravity.iter().all(T::is_zero);
         self.classes[0] = Class { fixed: Points::all(), level: Points::all() };
@@ -129,13 +129,13 @@ impl<T: Number> Graph<T> {
             if !target.fixed.includes(&source.fixed) {
                 let fixed = carried.insert(edge.shared.meet(&source.fixed));
                 changed |= target.fixed.join(fixed);
-                // Two directions that stand still leave no rotation.
+                // Two fixed directions permit no rotation.
                 if changed && target.fixed.infinite().count() == 2 {
                     target.fixed.join(&Points::directions());
                 }
             }
             if !target.level.includes(&source.level) {
-                // What stands still keeps its height: as many points of both kinds are the same points.
+                // Fixed points have constant height: if both spaces have the same dimension, they are equal.
                 let same = carried.filter(|_| source.level.len() == source.fixed.len());
                 changed |= target.level.join(&same.unwrap_or_else(|| edge.shared.meet(&source.level)));
             }
@@ -143,7 +143,7 @@ impl<T: Number> Graph<T> {
                 let fixed = target.fixed;
                 target.level.join(&fixed);
                 let directions = target.level.infinite().count();
-                // Gravity as the body sees it is constant if two of its components are, for its length is constant.
+                // Gravity in the body frame is constant if two of its components are, since its length is constant.
                 if directions < 3 && (directions == 2 || fixed.contains(gravity)) {
                     target.level.join(&Points::directions());
                 }
@@ -152,7 +152,7 @@ impl<T: Number> Graph<T> {
         });
     }
 
-    /// For a direction that stands still: points of each body that move along it only.
+    /// Returns for each body the points that move only along a given fixed direction.
     pub fn axial(&self, direction: &Vector3<T>) -> Vec<Points<T>> {
         let mut axial = vec![Points::none(); self.classes.len()];
         axial[0] = Points::all();
@@ -168,7 +168,8 @@ impl<T: Number> Graph<T> {
         axial
     }
 
-    /// The edges between bodies with mass: massless pieces are passed over, keeping the points shared all the way.
+    /// Returns the edges between bodies with mass. Massless pieces are skipped; the points shared along the whole path
+    /// remain.
     pub fn contacts(&self) -> Cow<'_, [Edge<T>]> {
         if !self.massless.contains(&true) {
             return Cow::Borrowed(&self.edges);
@@ -182,7 +183,7 @@ impl<T: Number> Graph<T> {
                     let other = |e: &Edge<T>| if e.a == node { e.b } else { e.a };
                     let shared = first.shared.meet(&second.shared);
                     if !shared.is_empty() && other(first) != other(second) {
-                        // Of the joints passed over, the outer one gives its name.
+                        // The outer one of the skipped joints gives its name.
                         let contact = second.contact;
                         rest.push(Edge { a: other(first), b: other(second), contact, shared, slide: None });
                     }
@@ -194,7 +195,8 @@ impl<T: Number> Graph<T> {
     }
 }
 
-/// Carries knowledge along edges, from each node again as long as `step` (edge, from, to) says that it learnt something.
+/// Propagates information along edges; a node is processed again whenever `step` (edge, from, to) returns that it
+/// changed.
 fn flow<T: Number>(edges: &[Edge<T>], nodes: usize, mut step: impl FnMut(&Edge<T>, usize, usize) -> bool) {
     let mut waiting = vec![true; nodes];
     let mut queue: VecDeque<usize> = (0..nodes).collect();
@@ -213,14 +215,14 @@ fn flow<T: Number>(edges: &[Edge<T>], nodes: usize, mut step: impl FnMut(&Edge<T
     }
 }
 
-/// What a joint between two bodies lets them share (algorithm 1), from its free modes as twists in the world.
+/// Computes the points shared by two bodies at a joint (algorithm 1), from its free modes as twists in the world frame.
 fn edge<T: Number>(
     a: usize,
     b: usize,
     contact: Contact,
     modes: &(impl Iterator<Item = Motion<T>> + Clone),
 ) -> Edge<T> {
-    // The velocity of the point (x, w) is ω × x + w v: zero at every mode for the points that stay together.
+    // The velocity of the point (x, w) is ω × x + w v: zero for every mode at shared points.
     let velocity = |mode: Motion<T>| {
         let mut map = Matrix3x4::zeros();
         map.fixed_view_mut::<3, 3>(0, 0).copy_from(&skew(&mode.angular));

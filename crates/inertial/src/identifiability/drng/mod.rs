@@ -1,21 +1,22 @@
-//! The dynamics regressor nullspace generator (paper 004, algorithms 1 to 4), repaired: null vectors with their reasons.
+//! Dynamics regressor nullspace generator (paper 004, algorithms 1 to 4), corrected: null vectors with their reasons.
 //!
-//! With the pseudo-inertia `N` as parameter and `A` the body's 4×4 pose, the energies are `T = ½ tr(Ȧ N Ȧᵀ)` and
+//! With the pseudo-inertia `N` as parameter and `A` the 4×4 pose of the body, the energies are `T = ½ tr(Ȧ N Ȧᵀ)` and
 //! `U = −gᵀ A N e₄`. Three principles follow for points `α`, `β` of a body, `N = αβᵀ + βαᵀ`:
 //!
-//! 1. **shared points**: if two bodies share `α` and `β`, then `N` on one less `N` on the other is null, since both move
-//!    alike (eqs 60, 62);
-//! 2. **fixed points**: if `α` stands still, `N` is null where its weight does no work: `α` is a direction, or `β` keeps its
-//!    height (eqs 72–74);
-//! 3. **planar rotations**: if one direction `d` stands still and `x`, `y` complete it, `xxᵀ − yyᵀ` and `xyᵀ + yxᵀ` are null
-//!    (eq. 83).
+//! 1. **shared points**: if two bodies share `α` and `β`, then `N` on one minus `N` on the other is null, since both
+//!    move identically (eqs 60, 62);
+//! 2. **fixed points**: if `α` is fixed, `N` is null if its weight does no work: `α` is a direction, or `β` has
+//!    constant height (eqs 72–74);
+//! 3. **planar rotations**: if one direction `d` is fixed and `x`, `y` complete it to a frame, `xxᵀ − yyᵀ` and `xyᵀ +
+//!    yxᵀ` are null (eq. 83).
 //!
-//! Two more hold where a body that turns about a fixed `d` slides along it: `o xᵀ + x oᵀ` is null for a point `o` that moves
-//! along `d` only and `x` level, and it can be carried over to the neighbour that it slides on (eqs 89, 90).
+//! Two more principles apply to a body that turns about a fixed `d` and slides along it: `o xᵀ + x oᵀ` is null for a
+//! point `o` that moves only along `d` and `x` of constant height, and it can be transferred to the neighbour on which
+//! the body slides (eqs 89, 90).
 //!
-//! The paper applies 2 and 3 to joints of the tree alone. Here they see motion classes that have spread over the whole
-//! graph, loop joints included ([`Graph`]), so that the answer does not depend on where loops were cut.
-//! The principles explain; whether they are complete, exact computation decides.
+//! The paper applies principles 2 and 3 to tree joints only. Here they use motion classes propagated over the whole
+//! graph, including loop joints ([`Graph`]), so that the result does not depend on where loops were cut. The principles
+//! explain null vectors; exact computation determines whether they are complete.
 
 mod explain;
 mod graph;
@@ -32,25 +33,25 @@ use crate::linalg::Number;
 use crate::mechanism::ParameterBlock;
 use crate::spatial::{Inertia, PseudoInertia};
 
-/// Why a null vector is one.
+/// Reason why a vector is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Principle {
-    /// Two bodies share points at a joint, or because the loops make them move alike.
+    /// Points shared by two bodies at a joint, or because the loops force them to move together.
     SharedPoints(Contact),
-    /// A point of the body stands still.
+    /// Fixed point of the body.
     FixedPoints,
-    /// The body turns in a plane.
+    /// Planar rotation of the body.
     PlanarRotation,
-    /// A point of the body moves along its axis of rotation only.
+    /// Point of the body that moves only along its axis of rotation.
     AxialMotion,
-    /// The body slides on its neighbour along their common axis of rotation.
+    /// Sliding of the body on its neighbour along their common axis of rotation.
     AxialSliding(Contact),
-    /// No principle: found by exact computation.
+    /// Exact computation, without a principle.
     Computation,
 }
 
 impl Principle {
-    /// A few words for people.
+    /// Returns a short description for the user.
     pub fn name(self) -> &'static str {
         match self {
             Self::SharedPoints(Contact::Motion) => "points shared by the motion",
@@ -64,12 +65,12 @@ impl Principle {
     }
 }
 
-/// A change of parameters that changes no measurement.
+/// Change of parameters that changes no measurement.
 #[derive(Debug, Clone)]
 pub struct NullVector<T: Number> {
-    /// Why.
+    /// Reason why the vector is null.
     pub principle: Principle,
-    /// The bodies whose parameters change, with the change of their pseudo-inertia: about the world's frame at the start
+    /// Bodies whose parameters change, with the change of their pseudo-inertia relative to the world frame at the start
     /// (the paper's spatial assignment).
     pub bodies: [Option<(usize, Matrix4<T>)>; 2],
 }
@@ -83,7 +84,8 @@ impl<T: Number> NullVector<T> {
         Self { principle, bodies: [b.checked_sub(1).map(|b| (b, n)), a.checked_sub(1).map(|a| (a, -n))] }
     }
 
-    /// The change of the full parameter vector; `None` where it would change a body that lacks the parameters.
+    /// Returns the change of the full parameter vector; `None` if it changes a body that does not have these
+    /// parameters.
     pub fn parameters(&self, graph: &Graph<T>, blocks: &[ParameterBlock], width: usize) -> Option<Vec<T>> {
         let mut out = vec![T::zero(); width];
         for (body, n) in self.bodies.iter().flatten() {
@@ -111,9 +113,9 @@ fn infinite<T: Number>(v: &Vector3<T>) -> Vector4<T> {
     v.push(T::zero())
 }
 
-/// Generates null vectors by the principles (algorithm 4); they may depend on each other.
+/// Generates null vectors by the principles (algorithm 4); they may be linearly dependent.
 pub fn null_vectors<T: Number>(graph: &Graph<T>) -> Vec<NullVector<T>> {
-    // A hinge gives three; a body that turns in a plane up to twelve more.
+    // A hinge gives three vectors; planar rotation of a body up to twelve more.
     let mut out = Vec::with_capacity(8 * graph.classes.len());
     let contacts = graph.contacts();
     for edge in contacts.iter() {
@@ -178,9 +180,9 @@ pub fn null_vectors<T: Number>(graph: &Graph<T>) -> Vec<NullVector<T>> {
     out
 }
 
-/// Two directions that complete `d` to an orthogonal frame.
+/// Returns two directions that complete `d` to an orthogonal frame.
 fn across<T: Number>(d: &Vector3<T>) -> [Vector3<T>; 2] {
-    // The coordinate axis least along d: never parallel to it.
+    // Coordinate axis with the smallest component along d; never parallel to it.
     let weights = [d.x.weight(), d.y.weight(), d.z.weight()];
     let least = (0..3).fold(0, |best, k| if weights[k] < weights[best] { k } else { best });
     let x = d.cross(&Vector3::ith(least, T::one()));

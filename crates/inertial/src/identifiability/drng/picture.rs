@@ -1,21 +1,21 @@
-//! The graph of bodies, joints and loops, and which principle acts where: as text and as a picture.
+//! Graph of bodies, joints and loops with the principles that apply to them, as text and as a picture.
 
 use std::fmt::Write as _;
 
 use super::{Principle, Reason};
 use crate::mechanism::{BodyKind, Mechanism};
 
-/// One body or loop joint with what is said about it.
+/// Body with its annotations.
 struct Entry {
     name: String,
     joint: String,
-    /// The entry it hangs from; `None` is the ground.
+    /// Parent entry; `None` is the ground.
     parent: Option<usize>,
     depth: usize,
     notes: Vec<String>,
 }
 
-/// A loop joint with what is said about it.
+/// Loop joint with its annotations.
 struct Bond {
     name: String,
     ends: [Option<usize>; 2],
@@ -26,7 +26,7 @@ struct Drawing {
     root: String,
     entries: Vec<Entry>,
     bonds: Vec<Bond>,
-    /// Null vectors that belong to no single joint or body.
+    /// Annotations of null vectors that belong to no single joint or body.
     rest: Vec<String>,
 }
 
@@ -84,12 +84,12 @@ impl Drawing {
     }
 }
 
-/// Whether a reason is the body's own affair.
+/// Returns whether a reason concerns a single body.
 fn is_own(reason: &Reason) -> bool {
     !matches!(reason.kind, Principle::Computation | Principle::SharedPoints(_))
 }
 
-/// `shared points 3` for each principle.
+/// Counts the null vectors of each principle, formatted as `shared points 3`.
 fn count<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for reason in reasons {
@@ -101,7 +101,7 @@ fn count<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<String> {
     counts.into_iter().map(|(name, n)| format!("{name} {n}")).collect()
 }
 
-/// The graph as indented text: each body with its joint and the null vectors that each principle gives there.
+/// Returns the graph as indented text: each body with its joint and its number of null vectors for each principle.
 pub fn text(mechanism: &Mechanism, reasons: &[Reason]) -> String {
     let drawing = Drawing::new(mechanism, reasons);
     let said = |notes: &[String]| if notes.is_empty() { "nothing".into() } else { notes.join(", ") };
@@ -132,7 +132,7 @@ const ROW: usize = 84;
 const WIDTH: usize = 170;
 const HEIGHT: usize = 60;
 
-/// The graph as an SVG picture: bodies as boxes by their distance from the ground, loop joints dashed.
+/// Returns the graph as an SVG picture: bodies as boxes by their distance from the ground, loop joints dashed.
 pub fn svg(mechanism: &Mechanism, reasons: &[Reason]) -> String {
     let drawing = Drawing::new(mechanism, reasons);
     let columns = drawing.entries.iter().map(|e| e.depth).max().unwrap_or(0) + 1;
@@ -188,7 +188,7 @@ pub fn svg(mechanism: &Mechanism, reasons: &[Reason]) -> String {
 }
 
 fn boxed(out: &mut String, (x, y): (usize, usize), name: &str, notes: &[String], fill: &str) {
-    // Boxes grow with what is said in them, within their row.
+    // The height of a box grows with its text, within its row.
     let height = HEIGHT.max(20 + 13 * notes.len());
     let _ = writeln!(
         out,

@@ -1,12 +1,13 @@
-//! Subspaces of points: what a body and its neighbour share, which points stand still.
+//! Subspaces of points, such as points shared by neighbouring bodies or fixed points.
 
 use nalgebra::{Matrix3x4, Vector3, Vector4};
 
 use crate::linalg::Number;
 
-/// A linear space of points in homogeneous coordinates, finite and infinite; at most four dimensions, on the stack.
+/// Linear space of points in homogeneous coordinates, finite and infinite, with at most four dimensions; stored on the
+/// stack.
 ///
-/// The basis is reduced, with its one finite point (if any) known by [`Points::finite`].
+/// The basis is reduced and has at most one finite point, returned by [`Points::finite`].
 #[derive(Debug, Clone, Copy)]
 pub struct Points<T: Number> {
     basis: [Vector4<T>; 4],
@@ -15,22 +16,22 @@ pub struct Points<T: Number> {
 }
 
 impl<T: Number> Points<T> {
-    /// No point.
+    /// Creates the empty space.
     pub fn none() -> Self {
         Self { basis: [Vector4::zeros(); 4], pivots: [0; 4], len: 0 }
     }
 
-    /// All points of a body.
+    /// Creates the space of all points of a body.
     pub fn all() -> Self {
         Self { basis: [0, 1, 2, 3].map(|k| Vector4::ith(k, T::one())), pivots: [0, 1, 2, 3], len: 4 }
     }
 
-    /// All directions.
+    /// Creates the space of all directions.
     pub fn directions() -> Self {
         Self { len: 3, ..Self::all() }
     }
 
-    /// The span of some points.
+    /// Creates the span of some points.
     pub fn spanned(points: &[Vector4<T>]) -> Self {
         let mut out = Self::none();
         for p in points {
@@ -39,12 +40,12 @@ impl<T: Number> Points<T> {
         out
     }
 
-    /// The points that some linear maps take to zero.
+    /// Creates the common null space of some linear maps.
     pub fn annihilated(maps: impl Iterator<Item = Matrix3x4<T>>) -> Self {
         let mut planes = Self::none();
         for map in maps {
             for row in map.row_iter() {
-                // Rows of rounding alone (maps are of order one) are no rows.
+                // Skip rows that contain only rounding errors (maps are of order one).
                 if row.iter().any(|x| x.weight() > T::TOLERANCE) {
                     planes.insert(row.transpose());
                 }
@@ -53,37 +54,37 @@ impl<T: Number> Points<T> {
         planes.annihilator()
     }
 
-    /// Dimension.
+    /// Returns the dimension.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no point.
+    /// Returns whether the space is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The reduced basis.
+    /// Returns the reduced basis.
     pub fn basis(&self) -> &[Vector4<T>] {
         &self.basis[..self.len]
     }
 
-    /// The finite point of the basis.
+    /// Returns the finite point of the basis.
     pub fn finite(&self) -> Option<Vector4<T>> {
         (0..self.len).find(|&i| self.pivots[i] == 3).map(|i| self.basis[i])
     }
 
-    /// The directions of the basis.
+    /// Returns the directions of the basis.
     pub fn infinite(&self) -> impl Iterator<Item = Vector3<T>> + '_ {
         (0..self.len).filter(|&i| self.pivots[i] != 3).map(|i| self.basis[i].xyz())
     }
 
-    /// Adds a point; says whether it was new.
+    /// Adds a point; returns whether it was new.
     pub fn insert(&mut self, p: Vector4<T>) -> bool {
         let scale = p.iter().map(|x| x.weight()).fold(0.0, f64::max);
         let left = self.remainder(p);
         let zero = |x: &T| x.weight() <= T::TOLERANCE * scale;
-        // The weight first: a reduced basis then has one finite point.
+        // The homogeneous coordinate is the first pivot: a reduced basis then has only one finite point.
         let mut pivot = 3;
         if zero(&left.w) {
             pivot = usize::from(left.y.weight() > left.x.weight());
@@ -117,18 +118,18 @@ impl<T: Number> Points<T> {
         left
     }
 
-    /// Whether it holds a point.
+    /// Returns whether the space contains a point.
     pub fn contains(&self, p: Vector4<T>) -> bool {
         let scale = p.iter().map(|x| x.weight()).fold(0.0, f64::max);
         self.remainder(p).iter().all(|x| x.weight() <= T::TOLERANCE * scale)
     }
 
-    /// Whether it holds all points of another space.
+    /// Returns whether the space contains all points of another space.
     pub fn includes(&self, o: &Self) -> bool {
         self.len == 4 || (self.len >= o.len && o.basis().iter().all(|p| self.contains(*p)))
     }
 
-    /// Adds all points of another space; says whether any was new.
+    /// Adds all points of another space; returns whether any was new.
     pub fn join(&mut self, o: &Self) -> bool {
         let before = self.len;
         if before < 4 {
@@ -139,7 +140,7 @@ impl<T: Number> Points<T> {
         self.len > before
     }
 
-    /// The points in both.
+    /// Computes the intersection of two spaces.
     pub fn meet(&self, o: &Self) -> Self {
         if self.len == 4 || o.len == 0 {
             return *o;
@@ -147,8 +148,8 @@ impl<T: Number> Points<T> {
         if o.len == 4 || self.len == 0 {
             return *self;
         }
-        // Combinations of the other's basis of which nothing is left outside this space: what each leaves is reduced by
-        // what those before it left, and the points go along.
+        // Find combinations of the other basis without a component outside this space: the residual of each vector is
+        // reduced by the residuals of earlier ones, and the points are combined in the same way.
         let mut out = Self::none();
         let mut outside = [(Vector4::zeros(), Vector4::zeros(), 0); 3];
         let mut kept = 0;
@@ -177,7 +178,7 @@ impl<T: Number> Points<T> {
         out
     }
 
-    /// The vectors orthogonal to all points (planes through them).
+    /// Computes the vectors orthogonal to all points (planes through them).
     fn annihilator(&self) -> Self {
         let mut out = Self::none();
         for c in (0..4).filter(|c| !self.pivots[..self.len].contains(c)) {
@@ -206,7 +207,7 @@ mod tests {
         let p: Vec<_> = (0..5).map(|_| random(&mut source)).collect();
         let (a, b) = (Points::spanned(&p[..3]), Points::spanned(&p[2..5]));
         let meet = a.meet(&b);
-        // Two hyperplanes of a space of four dimensions.
+        // Two hyperplanes in a space of four dimensions.
         assert_eq!((a.len(), b.len(), meet.len()), (3, 3, 2));
         assert!(meet.contains(p[2]) && meet.basis().iter().all(|x| a.contains(*x) && b.contains(*x)));
         assert!(Points::spanned(&p[..1]).meet(&Points::spanned(&p[1..2])).is_empty());

@@ -1,4 +1,4 @@
-//! Angles and distances between axes that several links have in common.
+//! Equal angles and equal distances between the axes of several links.
 
 use super::super::mobility::{Heading, Inclination};
 use super::Locus;
@@ -7,8 +7,8 @@ use crate::linalg::Wide;
 use crate::spatial::Field;
 
 impl<const N: usize> Survey<N> {
-    /// Number of angles and distances between the axes of a body that other bodies have too; right angles, parallel and intersecting axes
-    /// aside.
+    /// Returns the number of angles and distances between the axes of a body that also occur on other bodies, except
+    /// right angles and parallel or intersecting axes.
     pub fn equal_links(&self) -> usize {
         let Some(view) = self.views.first() else { return 0 };
         let (mut cosines, mut distances) = (Vec::new(), Vec::new());
@@ -25,7 +25,7 @@ impl<const N: usize> Survey<N> {
                         continue;
                     }
                     let (u, v) = (view.directions[a], view.directions[b]);
-                    // Bodies with parallel axes have the same angle without more ado.
+                    // Bodies with parallel axes have trivially the same angle.
                     let pair = [a.min(b), a.max(b)];
                     if !seen.contains(&pair) {
                         seen.push(pair);
@@ -44,7 +44,8 @@ impl<const N: usize> Survey<N> {
         self.common_values(cosines) + self.common_values(distances)
     }
 
-    /// Number of values other than zero that a body has in common with another; of several such bodies all but the first count.
+    /// Returns the number of nonzero values that a body has in common with another one; the first of several such
+    /// bodies is not counted.
     fn common_values(&self, mut values: Vec<(Wide<N>, usize)>) -> usize {
         values.retain(|&(x, _)| !self.zero(x));
         values.sort_by(|a, b| f64::from(a.0).total_cmp(&f64::from(b.0)));
@@ -61,7 +62,7 @@ impl<const N: usize> Survey<N> {
         count
     }
 
-    /// Number of equal angles between axes of one body, right angles aside.
+    /// Returns the number of equal angles between axes of one body, except right angles.
     pub fn equal_angles(&self) -> usize {
         let Some(view) = self.views.first() else { return 0 };
         let mut cosines: Vec<Wide<N>> = Vec::new();
@@ -81,7 +82,7 @@ impl<const N: usize> Survey<N> {
         cosines.windows(2).filter(|pair| self.zero(pair[1] - pair[0])).count()
     }
 
-    /// Directions that are parallel or at right angles.
+    /// Returns the pairs of directions that are parallel or perpendicular.
     pub fn inclinations(&self) -> Vec<Inclination> {
         let bodies = self.last_body();
         let headings = self.items.iter().enumerate().filter_map(|(i, item)| {

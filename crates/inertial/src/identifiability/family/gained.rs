@@ -1,4 +1,4 @@
-//! Relations that a restored mechanism has and the file's numbers do not.
+//! Relations satisfied by a restored mechanism but not by the numbers of the file.
 
 use super::survey::{Survey, View};
 use super::{Along, Equation, Factor};
@@ -8,8 +8,8 @@ use crate::mechanism::{AssumedRelation, Mechanism};
 use crate::spatial::Field;
 
 impl<const N: usize> Survey<N> {
-    /// Relations beyond those of the mechanism `before` it was restored, with the joints and by how far these missed them; `unit` is the
-    /// length that this survey's lengths are relative to.
+    /// Returns the relations that the mechanism `before` restoration did not have, with the joints and the deviations;
+    /// `unit` is the unit of length of this survey.
     pub fn gained(&self, before: &Self, mechanism: &Mechanism, unit: f64) -> Vec<AssumedRelation> {
         let (Some(own), Some(old)) = (self.views.first(), before.views.first()) else { return Vec::new() };
         let name = |item: usize| match mechanism.bodies().get(item) {
@@ -94,7 +94,7 @@ fn largest<const N: usize>(v: &nalgebra::Vector3<Wide<N>>) -> f64 {
     v.iter().copied().map(Number::weight).fold(0.0, f64::max)
 }
 
-/// By how far points miss an equation.
+/// Returns the residual of an equation at the points.
 fn missed<const N: usize>(equation: &Equation, view: &View<Wide<N>>) -> f64 {
     let sum = equation.terms.iter().fold(nalgebra::Vector3::zeros(), |sum, &(item, factor)| match factor {
         Factor::Sign(sign) => sum + view.points[item] * Wide::from_i64(sign),

@@ -1,8 +1,9 @@
-//! Bennett's linkages: loops of four hinges whose common normals form a skew quadrilateral with equal opposite sides.
+//! Bennett linkages: loops of four hinges whose common normals form a skew quadrilateral with equal opposite sides.
 //!
-//! A half-turn about some line exchanges the opposite corners of such a quadrilateral (an isogram), and each hinge stands across the two
-//! sides that meet at its corner. Conversely, the hinges of every skew isogram form a linkage that moves: its links have equal opposite
-//! lengths and twists, and lengths as the sines of the twists. So random linkages of this kind are drawn by two corners and a half-turn.
+//! A half-turn about a line exchanges the opposite corners of such a quadrilateral (an isogram), and each hinge is
+//! perpendicular to the two sides that meet at its corner. Conversely, the hinges of every skew isogram form a linkage
+//! that moves: opposite links have equal lengths and twists, and the lengths are proportional to the sines of the
+//! twists. Random linkages of this type are therefore drawn by two corners and a half-turn.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -11,19 +12,21 @@ use super::{Family, Locus, Values};
 use crate::linalg::{Echelon, Gf, Number, Pivot, SplitMix, Wide};
 use crate::spatial::Field;
 
-/// Corners are redrawn at most so often where a root does not exist in the field: one of sixteen draws has all four.
+/// Maximum number of draws of the corners, since a square root may not exist in the field: all four exist in one of
+/// sixteen draws.
 const REDRAWS: usize = 1000;
 
-/// Corners farther apart (in units of the mechanism's size) in double precision do not coincide.
+/// Distance (in units of the size of the mechanism) above which corners in double precision do not coincide.
 const APART: f64 = 1e-6;
 
 /// Four hinges in the order of their loop, by item.
 pub(super) type Isogram = [usize; 4];
 
-/// The corners of an isogram.
+/// Corners of an isogram.
 pub(super) type Corners<T> = [Vector3<T>; 4];
 
-/// The corners of four axes (points and unit directions) in the order of a loop, and by how much they fail to form an isogram.
+/// Returns the corners of four axes (points and unit directions) in the order of a loop, and their deviation from an
+/// isogram.
 fn corners<T: Number>(axes: [(Vector3<T>, Vector3<T>); 4]) -> Option<(Corners<T>, f64)> {
     let mut feet = Vec::with_capacity(4);
     for i in 0..4 {
@@ -45,7 +48,7 @@ fn corners<T: Number>(axes: [(Vector3<T>, Vector3<T>); 4]) -> Option<(Corners<T>
 }
 
 impl<T: Number> View<T> {
-    /// The corners of four hinges, and by how much they fail to form an isogram.
+    /// Returns the corners of four hinges, and their deviation from an isogram.
     fn corners(&self, items: &Isogram, classes: [usize; 4]) -> Option<(Corners<T>, f64)> {
         corners([0, 1, 2, 3].map(|k| (self.points[items[k]], self.directions[classes[k]])))
     }
@@ -62,7 +65,7 @@ impl<const N: usize> Survey<N> {
         distinct.then_some(out)
     }
 
-    /// Loops of four hinges that are Bennett's linkages, without common axes.
+    /// Returns the loops of four hinges that are Bennett linkages, without common axes.
     pub(super) fn isograms(&self) -> Vec<Isogram> {
         let mut out: Vec<Isogram> = Vec::new();
         for first in 0..self.items.len() {
@@ -73,12 +76,12 @@ impl<const N: usize> Survey<N> {
         out
     }
 
-    /// Follows paths of hinges from the last body of `path` to `start`; of each loop its least item comes first.
+    /// Follows paths of hinges from the last body of `path` to `start`; each loop begins with its smallest item.
     fn extend(&self, path: &mut Vec<(usize, usize)>, start: usize, out: &mut Vec<Isogram>) {
         let (first, body) = (path[0].0, path[path.len() - 1].1);
         if path.len() == 4 {
             let items = [0, 1, 2, 3].map(|k| path[k].0);
-            // Each loop is met in both directions.
+            // Each loop is found in both directions.
             let taken = |i: &usize| out.iter().flatten().any(|t| t == i);
             if body == start && !items.iter().any(taken) && self.is_isogram(&items) {
                 out.push(items);
@@ -109,7 +112,7 @@ impl<const N: usize> Survey<N> {
                 .all(|view| view.corners(items, classes).is_some_and(|(_, defect)| defect <= self.tolerance))
     }
 
-    /// The mechanism's own corners of an isogram, in double precision.
+    /// Returns the corners of an isogram of the mechanism itself, in double precision.
     pub(super) fn own_corners(&self, items: &Isogram) -> Option<Corners<f64>> {
         let found: Option<(Corners<Wide<N>>, f64)> =
             self.views.first()?.corners(items, self.classes_of(items)?);
@@ -118,7 +121,8 @@ impl<const N: usize> Survey<N> {
 }
 
 impl Family {
-    /// Equations of the points on the hinges of an isogram: its corners are those given, but for their scale and their place.
+    /// Returns the equations for the points on the hinges of an isogram: its corners are the given ones up to scale and
+    /// position.
     pub(super) fn rows_of_isogram<T: Number>(&self, isogram: usize, values: &Values<T>) -> Vec<Vec<T>> {
         let (items, corners) = (&self.isograms[isogram], &values.isograms[isogram]);
         let mut free = Echelon::new(12, Pivot::Largest);
@@ -143,13 +147,14 @@ impl Family {
         free.null_space().into_iter().map(spread).collect()
     }
 
-    /// The classes of the hinges of an isogram.
+    /// Returns the classes of the hinges of an isogram.
     pub(super) fn classes_of(&self, isogram: &Isogram) -> impl Iterator<Item = usize> {
         isogram.map(|item| self.items[item].axis.map(|a| a.class)).into_iter().flatten()
     }
 }
 
-/// The corners of a random isogram over GF(p), and at each an orthonormal frame whose third axis is the hinge.
+/// Draws the corners of a random isogram over GF(p), and at each corner an orthonormal frame whose third axis is the
+/// hinge.
 pub(super) fn random_isogram<const P: u64>(
     source: &mut SplitMix,
 ) -> Option<(Corners<Gf<P>>, [Matrix3<Gf<P>>; 4])> {
@@ -179,7 +184,8 @@ mod tests {
     use crate::linalg::{First, SplitMix};
     use crate::spatial::Field;
 
-    /// Opposite links have equal lengths and twists, and lengths are as the sines of the twists.
+    /// Checks that opposite links have equal lengths and twists, and that lengths are proportional to the sines of the
+    /// twists.
     #[test]
     fn random_isograms_are_bennetts_linkages() {
         let mut source = SplitMix::new(7);
@@ -197,7 +203,7 @@ mod tests {
             assert_eq!((square(i), sine(i)), (square(i + 2), sine(i + 2)));
         }
         assert_eq!(square(0) * sine(1), square(1) * sine(0));
-        // Any points of the axes give the corners back.
+        // Any points of the axes give the same corners.
         let shifted = |i: usize| points[i] + axis(i) * First::from_i64([3, -4, 5, 8][i]);
         let found = corners([0, 1, 2, 3].map(|i| (shifted(i), axis(i)))).expect("skew axes");
         assert_eq!(found.0, points);

@@ -9,14 +9,15 @@ use crate::linalg::{Echelon, Gf, Number, SplitMix};
 use crate::mechanism::{Assembled, AssembledBody, AssembledLoop, Closing, ExactAssembly};
 use crate::spatial::{Field, Pose, rotation_from_quaternion};
 
-/// Directions are redrawn at most so often where a root does not exist in the field.
+/// Maximum number of draws of the directions, since a square root may not exist in the field.
 const REDRAWS: usize = 64;
 
 /// Frames of the classes of directions, and corners of the isograms.
 type Directions<const P: u64> = (Vec<Matrix3<Gf<P>>>, Vec<Corners<Gf<P>>>);
 
 impl Family {
-    /// A random member over GF(p), in a closed configuration; `None` where the drawn directions do not fit the points.
+    /// Draws a random member over GF(p), in a closed configuration; `None` if the drawn directions are not compatible
+    /// with the points.
     pub fn member<const P: u64>(
         &self,
         assembly: &ExactAssembly,
@@ -24,7 +25,8 @@ impl Family {
     ) -> Option<Assembled<Gf<P>>> {
         let values = self.draw::<P>(source)?;
         let mut equations = self.span(&values);
-        // With the mechanism's own directions the points are as free as with these: it is a member of this family.
+        // The mechanism belongs to this family only if its own directions leave the same number of freedoms of the
+        // points.
         if 3 * self.items.len() - equations.rank() != self.freedoms {
             return None;
         }
@@ -75,7 +77,7 @@ impl Family {
         Some(Assembled { gravity, bodies, loops, nv: own.nv })
     }
 
-    /// Random directions and factors.
+    /// Draws random directions and factors.
     pub(super) fn draw<const P: u64>(&self, source: &mut SplitMix) -> Option<Values<Gf<P>>> {
         let (frames, isograms) = (0..REDRAWS).find_map(|_| self.frames::<P>(source))?;
         let ratios = self.ratios.iter().map(|_| [0; 2].map(|_| Gf::random(source))).collect();
@@ -96,7 +98,8 @@ impl Family {
         Some(Values { frames, ratios, turns, isograms })
     }
 
-    /// A random orthonormal frame for each class of directions, its third axis along the class; and the corners of the isograms.
+    /// Draws a random orthonormal frame for each class of directions, with its third axis along the class, and the
+    /// corners of the isograms.
     fn frames<const P: u64>(&self, source: &mut SplitMix) -> Option<Directions<P>> {
         let mut frames: Vec<Option<Matrix3<Gf<P>>>> = vec![None; self.classes];
         let mut isograms = Vec::with_capacity(self.isograms.len());
@@ -114,7 +117,7 @@ impl Family {
             let frame = match across.as_slice() {
                 [] => random_rotation(source)?,
                 [one] => {
-                    // The random direction across the first, then the first itself.
+                    // The random direction perpendicular to the first, then the first itself.
                     let turned = one * random_turn(source)?;
                     let (x, y, z) = (turned.column(0), turned.column(1), turned.column(2));
                     Matrix3::from_columns(&[y.into_owned(), z.into_owned(), x.into_owned()])
@@ -132,7 +135,7 @@ impl Family {
         Some((frames.into_iter().collect::<Option<_>>()?, isograms))
     }
 }
-/// A random rotation about the third axis.
+/// Draws a random rotation about the third axis.
 fn random_turn<const P: u64>(source: &mut SplitMix) -> Option<Matrix3<Gf<P>>> {
     let t = Gf::<P>::random(source);
     let scale = (Gf::one() + t * t).inverse()?;
@@ -149,7 +152,7 @@ fn random_rotation<const P: u64>(source: &mut SplitMix) -> Option<Matrix3<Gf<P>>
     rotation_from_quaternion(x, y, z, w)
 }
 
-/// Random points that obey the equations.
+/// Draws random points that satisfy the equations.
 fn random_solution<const P: u64>(
     equations: &mut Echelon<Gf<P>>,
     source: &mut SplitMix,

@@ -1,14 +1,15 @@
-//! Random members of the family of mechanisms that share a mechanism's geometric relations.
+//! Random members of the family of mechanisms that share the geometric relations of a mechanism.
 //!
-//! Seen in one closed configuration, a mechanism is a set of joint axes: directions and points in the world. Its relations there (parallel
-//! and perpendicular axes, axes that meet, links that are equal as vectors, points that divide links alike) are linear in the points once
-//! the directions are chosen; and so are links of equal length, once the rotation that takes one to the other is chosen. So random
-//! mechanisms with the same relations can be drawn over any field, and they are closed by construction: both sides of a loop joint have
-//! the same axis.
+//! In one closed configuration, a mechanism is a set of joint axes: directions and points in the world. Its relations
+//! there (parallel and perpendicular axes, intersecting axes, links that are equal as vectors, points that divide links
+//! in equal ratios) are linear in the points once the directions are chosen. Links of equal length are linear as well,
+//! once the rotation that maps one to the other is chosen. Random mechanisms with the same relations can therefore be
+//! drawn over any field. They are closed by construction: both sides of a loop joint have the same axis.
 //!
-//! The mechanism itself is one member of the family, and the rank of its regressor is at most that of a generic member (the rank of a
-//! limit never exceeds that of the sequence). A random member over GF(p) is generic but for an accident of probability degree/p: an upper
-//! bound of the rank, whatever the numbers of the mechanism are. See "Closed loops" in the theory chapter.
+//! The mechanism itself is one member of the family, and the rank of its regressor is at most that of a generic member
+//! (the rank of a limit never exceeds that of the sequence). A random member over GF(p) is generic except with
+//! probability degree/p. Its rank is an upper bound of the rank, independent of the numbers of the mechanism. See
+//! "Closed loops" in the theory chapter.
 
 mod equalities;
 mod gained;
@@ -25,60 +26,60 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::linalg::{Echelon, Number, Pivot};
 
-/// What a joint leaves of a place in space.
+/// Geometric place that a joint determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Locus {
-    /// Only its direction counts.
+    /// Direction only, without a position.
     Nowhere,
-    /// A line along its direction.
+    /// Line along the direction of the joint.
     Line,
-    /// A point.
+    /// Single point.
     Point,
 }
 
-/// A direction of the mechanism: its class of parallel directions, and whether it points against the class.
+/// Direction of the mechanism: its class of parallel directions, and whether it is opposite to the class.
 #[derive(Debug, Clone, Copy)]
 struct Oriented {
     class: usize,
     against: bool,
 }
 
-/// One joint (of the tree, or closing a loop).
+/// Joint of the tree, or joint that closes a loop.
 #[derive(Debug, Clone)]
 struct Item {
     locus: Locus,
     axis: Option<Oriented>,
     /// Second axis of a universal loop joint.
     second: Option<Oriented>,
-    /// The bodies that it connects (0 is the ground, body `i` is `i + 1`).
+    /// Bodies connected by the joint (0 is the ground, body `i` is `i + 1`).
     bodies: [usize; 2],
 }
 
-/// Along which directions an equation of points holds.
+/// Directions along which an equation of points holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Along {
-    /// All.
+    /// All directions.
     Space,
-    /// The axis of a class.
+    /// Axis of a class.
     Axis(usize),
-    /// Those across the axis of a class.
+    /// Directions perpendicular to the axis of a class.
     Across(usize),
-    /// The common normal of two classes.
+    /// Common normal of two classes.
     Normal(usize, usize),
 }
 
-/// The factor of a point in an equation.
+/// Factor of a point in an equation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Factor {
-    /// A sign.
+    /// Sign of the point.
     Sign(i64),
-    /// A sign times a ratio that several equations may share.
+    /// Sign times a ratio that several equations may share.
     Ratio(i64, usize),
-    /// A sign times a rotation.
+    /// Sign times a rotation.
     Turn(i64, usize),
 }
 
-/// `Σ factor · P = 0` along some directions.
+/// Equation `Σ factor · P = 0` along some directions.
 #[derive(Debug, Clone)]
 struct Equation {
     terms: Vec<(usize, Factor)>,
@@ -86,7 +87,7 @@ struct Equation {
 }
 
 impl Equation {
-    /// Whether all factors are signs.
+    /// Returns whether all factors are signs.
     fn is_plain(&self) -> bool {
         self.terms.iter().all(|t| matches!(t.1, Factor::Sign(_)))
     }
@@ -96,18 +97,19 @@ impl Equation {
     }
 }
 
-/// How the rotation from one link to another of equal length is drawn.
+/// Way to draw the rotation from one link to another of equal length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Turning {
-    /// At random.
+    /// Random rotation.
     Space,
-    /// At random from the plane across one class to that across another.
+    /// Random rotation from the plane perpendicular to one class to that perpendicular to another.
     Planes([usize; 2]),
-    /// From plane to plane such that components along the common normal, and those across it, keep their size; with their signs.
+    /// Map from plane to plane that preserves the size of components along and across the common normal; with their
+    /// signs.
     Level([usize; 2], [i64; 2]),
 }
 
-/// The map from the plane across `a` to that across `b` of [`Turning::Level`].
+/// Returns the map of [`Turning::Level`] from the plane perpendicular to `a` to that perpendicular to `b`.
 fn level_turn<T: Number>(a: &Vector3<T>, b: &Vector3<T>, signs: [i64; 2]) -> Option<Matrix3<T>> {
     let n = a.cross(b);
     let scale = n.dot(&n).inverse()?;
@@ -116,41 +118,42 @@ fn level_turn<T: Number>(a: &Vector3<T>, b: &Vector3<T>, signs: [i64; 2]) -> Opt
     Some(plane * scale + b * a.transpose())
 }
 
-/// Directions and factors, in numbers of one kind.
+/// Directions and factors, in one number type.
 #[derive(Debug, Clone)]
 struct Values<T: Number> {
-    /// For each class a frame whose third axis it is.
+    /// Frame of each class; its third axis is the class.
     frames: Vec<Matrix3<T>>,
-    /// For each ratio its parts along and across.
+    /// Components of each ratio along and across.
     ratios: Vec<[T; 2]>,
-    /// For each rotation its matrix.
+    /// Matrix of each rotation.
     turns: Vec<Matrix3<T>>,
-    /// For each isogram its corners.
+    /// Corners of each isogram.
     isograms: Vec<Corners<T>>,
 }
 
-/// A mechanism's relations in a closed configuration.
+/// Relations of a mechanism in a closed configuration.
 #[derive(Debug, Clone)]
 pub(super) struct Family {
     items: Vec<Item>,
     gravity: Option<Oriented>,
     classes: usize,
-    /// Pairs of classes at right angles.
+    /// Pairs of perpendicular classes.
     perpendicular: Vec<(usize, usize)>,
-    /// Classes in the order in which they are drawn.
+    /// Order in which the classes are drawn.
     order: Vec<usize>,
     equations: Vec<Equation>,
-    /// For each ratio whether its points lie on one line (otherwise it turns them too).
+    /// Whether the points of each ratio are collinear (otherwise the ratio includes a rotation).
     ratios: Vec<bool>,
-    /// For each rotation how it is drawn.
+    /// Way to draw each rotation.
     turns: Vec<Turning>,
-    /// Loops of four hinges that are drawn as Bennett's linkages; no two have a hinge in common.
+    /// Loops of four hinges that are drawn as Bennett linkages; no two share a hinge.
     isograms: Vec<Isogram>,
-    /// Dimension of the points that obey the equations with the mechanism's own directions and factors.
+    /// Dimension of the space of points that satisfy the equations with the directions and factors of the mechanism
+    /// itself.
     freedoms: usize,
 }
 impl Family {
-    /// An equation of the points as rows.
+    /// Returns the rows of an equation of the points.
     fn rows<T: Number>(&self, equation: &Equation, values: &Values<T>) -> Vec<Vec<T>> {
         let column = |c: usize, k: usize| values.frames[c].column(k).into_owned();
         let directions: Vec<Vector3<T>> = match equation.along {
@@ -186,16 +189,17 @@ impl Family {
         directions.into_iter().map(row).collect()
     }
 
-    /// Bound of the degree of a drawn pose in the drawn numbers: a frame is at most of degree two in its own numbers and in those of the
-    /// frames that it is drawn across, an entry of an equation a product of four frames, and points follow by Cramer's rule. Equations of an
-    /// isogram are determinants of eight rows: its corners (of degree three) and directions (of degree six) at most four times each.
+    /// Returns a bound of the degree of a drawn pose in the drawn numbers. A frame is at most of degree two in its own
+    /// numbers and in those of the frames to which it is drawn perpendicular, an entry of an equation is a product of
+    /// four frames, and points follow by Cramer's rule. Equations of an isogram are determinants of eight rows: its
+    /// corners (of degree three) and directions (of degree six) at most four times each.
     pub fn degree(&self) -> usize {
         let equations = 3 * self.items.len() - self.freedoms;
         let entry = if self.isograms.is_empty() { 8 } else { 40 };
         entry * (self.classes + 1) * (equations + 1)
     }
 
-    /// The span of the equations of the points.
+    /// Returns the span of the equations of the points.
     fn span<T: Number>(&self, values: &Values<T>) -> Echelon<T> {
         let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
         let isograms = (0..self.isograms.len()).flat_map(|i| self.rows_of_isogram(i, values));
@@ -205,7 +209,7 @@ impl Family {
         span
     }
 
-    /// The classes at right angles to one.
+    /// Returns the classes perpendicular to a class.
     fn across(&self, class: usize) -> impl Iterator<Item = usize> + '_ {
         self.perpendicular.iter().filter_map(move |&(a, b)| match class {
             c if c == a => Some(b),
@@ -214,7 +218,8 @@ impl Family {
         })
     }
 }
-/// An order in which each class meets as many of those at right angles to it as possible, the most entangled first.
+/// Returns an order in which each class comes after as many classes perpendicular to it as possible, starting with the
+/// class that has most perpendicular ones.
 fn drawing_order(classes: usize, perpendicular: &[(usize, usize)]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::with_capacity(classes);
     let touches = |class: usize, other: usize| perpendicular.contains(&(class.min(other), class.max(other)));

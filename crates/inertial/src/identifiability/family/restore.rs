@@ -1,4 +1,4 @@
-//! The member of a family nearest to a mechanism whose relations rounding has spoilt.
+//! Nearest member of a family to a mechanism whose relations were lost by rounding.
 
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
@@ -9,20 +9,21 @@ use crate::linalg::{Echelon, Number, Pivot, Wide};
 use crate::mechanism::{Assembled, AssembledLoop, Closing, Geometry};
 use crate::spatial::{Field, Pose, skew};
 
-/// An equation whose new part is smaller than this, relative to its size, follows from those before it.
+/// Equations whose independent part is smaller than this, relative to their size, follow from earlier ones.
 const NOISE: f64 = 1e-5;
 
-/// A mechanism that would have to move farther than so many tolerances was not meant.
+/// Maximum displacement of the mechanism, in tolerances, by which intended relations may be restored.
 const MOST_MOVED: f64 = 100.0;
 
-/// Points are found by at most so many steps.
+/// Maximum number of steps to find the points.
 const MOST_STEPS: usize = 24;
 
-/// A step that leaves more than this part of what the equations leave open is slow.
+/// Largest ratio of the residuals after and before a fast step.
 const SLOW: f64 = 1e-4;
 
 impl<const N: usize> Survey<N> {
-    /// The member of the family nearest to the mechanism in the first configuration `at`, and how far it moved.
+    /// Returns the member of the family nearest to the mechanism in the first configuration `at`, and the distance
+    /// moved.
     pub fn nearest(
         &self,
         at: &Assembled<Wide<N>>,
@@ -40,7 +41,7 @@ impl<const N: usize> Survey<N> {
         geometry: &Geometry<Wide<N>>,
         lengths: &[[Link; 2]],
     ) -> Option<(Assembled<Wide<N>>, f64)> {
-        // Ratios are known to rounding only, and what they say of rigid bodies need not be restored.
+        // Ratios are known only up to rounding; their relations on rigid bodies need not be restored.
         let plain = self.equations.iter().filter(|e| e.is_plain());
         let (family, view) = (self.without_equations(), self.views.first()?);
         let frames = family.nearest_frames(&view.directions);
@@ -52,7 +53,7 @@ impl<const N: usize> Survey<N> {
             turns: Vec::new(),
             isograms: Vec::new(),
         };
-        // Which equations are independent, doubles tell.
+        // Independent equations are selected in double precision.
         let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
         let mut linear: Vec<Vec<Wide<N>>> = Vec::new();
         for equation in plain {
@@ -130,7 +131,8 @@ fn dot<const N: usize>(a: &[Wide<N>], b: &[Wide<N>]) -> Wide<N> {
     a.iter().zip(b).fold(Wide::zero(), |sum, (&x, &y)| if x.weight() == 0.0 { sum } else { sum + x * y })
 }
 
-/// The equation of two links of equal length at some points: its gradient, and half the difference of the squares.
+/// Returns the equation of two links of equal length at some points: its gradient, and half the difference of the
+/// squared lengths.
 fn equal<const N: usize>(
     pair: &[Link; 2],
     frames: &[Matrix3<Wide<N>>],
@@ -156,9 +158,9 @@ fn equal<const N: usize>(
     (row, value)
 }
 
-/// The solution of equations (rows and values at given points) near some points: Newton's method with least steps.
+/// Solves equations (rows and values at given points) near some points by Newton's method with least-norm steps.
 ///
-/// Steps use factors in doubles as long as each gains several digits, then factors in many digits.
+/// The steps use factors in double precision as long as each step gains several digits, then multi-precision factors.
 fn solved<const N: usize>(
     own: &[Wide<N>],
     equations: impl Fn(&[Wide<N>]) -> Vec<(Vec<Wide<N>>, Wide<N>)>,
@@ -188,7 +190,7 @@ fn solved<const N: usize>(
             }
             let then = equations(&next);
             let left = size(&then);
-            // Where rounding, or equations that contradict each other, let it fall no further.
+            // The residual no longer decreases: rounding, or contradicting equations.
             if left >= open {
                 break;
             }
@@ -205,7 +207,7 @@ fn solved<const N: usize>(
     Some(points)
 }
 
-/// Factors of the rows' Gram matrix.
+/// Computes the factors of the Gram matrix of the rows.
 fn gram_factors<const N: usize>(
     rows: &[(Vec<Wide<N>>, Wide<N>)],
     exactly: bool,
@@ -219,20 +221,21 @@ fn gram_factors<const N: usize>(
     Some(GramFactors { size, entries: entries.into_iter().map(Wide::from).collect() })
 }
 
-/// Factors `L D Lᵀ` of the Gram matrix of independent rows. Written here because no library factors matrices of [`Wide`] numbers.
+/// Factors `L D Lᵀ` of the Gram matrix of independent rows. Implemented here because no library factors matrices of
+/// [`Wide`] numbers.
 struct GramFactors<T> {
     size: usize,
-    /// Row-major: `L` below the diagonal, and the inverse of `D` on it.
+    /// Entries in row-major order: `L` below the diagonal, and the inverse of `D` on it.
     entries: Vec<T>,
 }
 
 impl<T: Number> GramFactors<T> {
-    /// None where the rows depend on each other.
+    /// Factors the Gram matrix; `None` if the rows are linearly dependent.
     fn new(rows: &[Vec<T>]) -> Option<Self> {
         let n = rows.len();
         let mut a = vec![T::zero(); n * n];
         for (i, row) in rows.iter().enumerate() {
-            // Equations are about a few points each.
+            // Each equation involves only a few points.
             let entries: Vec<(usize, T)> = nonzero(row.iter().copied());
             for (j, other) in rows[..=i].iter().enumerate() {
                 a[i * n + j] = entries.iter().fold(T::zero(), |sum, &(k, x)| sum + x * other[k]);
@@ -270,22 +273,22 @@ impl<T: Number> GramFactors<T> {
     }
 }
 
-/// Entries that are not zero, with their places.
+/// Returns the nonzero entries with their positions.
 fn nonzero<T: Number>(entries: impl Iterator<Item = T>) -> Vec<(usize, T)> {
     entries.enumerate().filter(|(_, x)| x.weight() > 0.0).collect()
 }
 
-/// A rotation matrix without the rounding of its entries (Newton's method for the polar factor).
+/// Removes the rounding errors of a rotation matrix (Newton's method for the polar factor).
 fn orthonormal<const N: usize>(mut r: Matrix3<Wide<N>>) -> Matrix3<Wide<N>> {
     let (half, three) = (Wide::one().scaled(-1), Wide::from_i64(3));
-    // Each step doubles the digits, from fifteen (or the few of a rounded file).
+    // Each step doubles the number of digits, from fifteen (or fewer for a rounded file).
     for _ in 0..10 {
         r = r * (Matrix3::identity() * three - r.tr_mul(&r)) * half;
     }
     r
 }
 
-/// The smallest rotation from one unit vector to another that is near.
+/// Returns the smallest rotation from one unit vector to another nearby one.
 fn between<T: Number>(from: &Vector3<T>, to: &Vector3<T>) -> Matrix3<T> {
     let w = skew(&from.cross(to));
     let scale = (T::one() + from.dot(to)).inverse().unwrap_or_else(T::zero);
@@ -293,7 +296,8 @@ fn between<T: Number>(from: &Vector3<T>, to: &Vector3<T>) -> Matrix3<T> {
 }
 
 impl Family {
-    /// Orthonormal frames along the directions nearest to the given ones that are at right angles where they should be.
+    /// Computes orthonormal frames along the directions nearest to the given ones that satisfy the required right
+    /// angles.
     pub(super) fn nearest_frames<const N: usize>(
         &self,
         directions: &[Vector3<Wide<N>>],
@@ -318,12 +322,12 @@ impl Family {
         placed.into_iter().zip(directions).map(|(u, &d)| frame_about(&u.unwrap_or(d))).collect()
     }
 }
-/// An orthonormal frame whose third axis is a given unit vector.
+/// Returns an orthonormal frame whose third axis is a given unit vector.
 fn frame_about<T: Number>(axis: &Vector3<T>) -> Matrix3<T> {
-    // The coordinate axis least along it.
+    // Coordinate axis with the smallest component along it.
     let least = (0..3).min_by(|&i, &j| axis[i].weight().total_cmp(&axis[j].weight())).unwrap_or(0);
     let side = Vector3::ith(least, T::one());
-    // Across the axis; its length does not matter, but the two must be independent.
+    // Perpendicular to the axis; its length is arbitrary, but both vectors must be independent.
     let x = side - axis * axis.dot(&side);
     Matrix3::from_columns(&[x, axis.cross(&x), *axis])
 }
@@ -338,7 +342,7 @@ mod tests {
         let mut source = SplitMix::new(3);
         let rows: Vec<Vec<Double>> = (0..9)
             .map(|i| {
-                // Each row is about a part of the columns.
+                // Each row is nonzero in a part of the columns.
                 let entry = |k: usize| (k / 4 == i / 3 || k / 4 == 3).then(|| Double::random(&mut source));
                 (0..16).map(entry).map(|x| x.unwrap_or(Double::from(0.0))).collect()
             })
@@ -353,7 +357,7 @@ mod tests {
             .collect();
         factors.solve(&mut x);
         assert!(x.iter().zip(&expected).all(|(&a, &b)| (a - b).weight() < 1e-24), "{x:?}");
-        // Rounding of 31 digits leaves a pivot of nothing where rows depend on each other.
+        // With 31 digits, linearly dependent rows give a pivot of rounding errors.
         let twice = [rows[0].clone(), rows[0].clone()];
         assert!(GramFactors::new(&twice).is_none_or(|f| f.entries[3].weight() > 1e24));
     }

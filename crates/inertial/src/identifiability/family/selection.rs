@@ -1,4 +1,4 @@
-//! Families that a mechanism with given relations belongs to.
+//! Families to which a mechanism with given relations belongs.
 
 use nalgebra::Matrix3;
 
@@ -7,11 +7,12 @@ use super::survey::{Survey, clearly_new};
 use super::{Along, Equation, Family, Item, Values, drawing_order};
 use crate::linalg::{Echelon, First, Pivot, SplitMix, Wide};
 
-/// Which equations to keep.
+/// Filter of the equations to keep.
 type Keep<'a> = Box<dyn Fn(&Equation) -> bool + 'a>;
 
 impl<const N: usize> Survey<N> {
-    /// Whether an equation of two places is of one body: both are joints of it, along directions of its joints.
+    /// Returns whether an equation of two places concerns one body: both are joints of it, along directions of its
+    /// joints.
     fn is_of_one_body(&self, equation: &Equation) -> bool {
         let classes = match equation.along {
             Along::Space => Vec::new(),
@@ -29,10 +30,11 @@ impl<const N: usize> Survey<N> {
         })
     }
 
-    /// Families that the mechanism belongs to, the smallest first: with all relations, with fewer and fewer kinds of them, and with those
-    /// of neighbouring joints only.
+    /// Returns families to which the mechanism belongs, the smallest first: with all relations, with fewer and fewer
+    /// types of them, and with those of neighbouring joints only.
     ///
-    /// Where the mechanism contains Bennett's linkages, families of those come first: hinges of others do not move.
+    /// If the mechanism contains Bennett linkages, families with such linkages come first; in other families these
+    /// hinges do not move.
     pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
         let isograms = self.isograms();
         let special = (!isograms.is_empty()).then(|| self.families_with(isograms));
@@ -49,7 +51,7 @@ impl<const N: usize> Survey<N> {
             Box::new(|e| !e.has_turn()),
             Box::new(Equation::is_plain),
             Box::new(move |e| e.is_plain() && neighbours(e)),
-            // Symmetric machines have relations along axes of other bodies, which can exclude those that matter.
+            // Symmetric machines have relations along axes of other bodies, which can exclude the relevant ones.
             Box::new(|e| e.is_plain() && (e.terms.len() > 2 || self.is_of_one_body(e))),
             Box::new(move |e| e.is_plain() && neighbours(e) && e.terms.len() == 2),
         ];
@@ -62,13 +64,14 @@ impl<const N: usize> Survey<N> {
         })
     }
 
-    /// The family of all mechanisms with these relations, but for those that random directions and factors do not share.
+    /// Returns the family of all mechanisms with these relations, except for relations that random directions and
+    /// factors do not satisfy.
     fn family_of(&self, equations: Vec<Equation>, isograms: &[Isogram]) -> Family {
         let mut out = self.without_equations();
         out.freedoms = 3 * out.items.len();
         out.isograms = isograms.to_vec();
         let drawn: Vec<usize> = isograms.iter().flat_map(|i| out.classes_of(i)).collect();
-        // Right angles between hinges of one isogram are drawn as any others.
+        // Right angles between hinges of isograms are not imposed; right angles with other axes are.
         out.perpendicular.retain(|(a, b)| !drawn.contains(a) || !drawn.contains(b));
         let own = self.own_values(&out);
         let mut source = SplitMix::new(1);
@@ -91,7 +94,8 @@ impl<const N: usize> Survey<N> {
             let own_rows = out.rows(&equation, &own).into_iter();
             let gained = own_rows.filter(|row| clearly_new(&mut spans.0, row)).count();
             let random_rows = out.rows(&equation, &random).into_iter();
-            // With the mechanism's own directions the points must be as free as with random ones, so that it is a limit of members.
+            // The points must have the same freedoms with the mechanism's own directions as with random ones, so that
+            // it is a limit of members.
             if gained == random_rows.filter(|row| spans.1.insert(row)).count() {
                 out.freedoms -= gained;
                 out.equations.push(equation);
@@ -103,7 +107,7 @@ impl<const N: usize> Survey<N> {
         out
     }
 
-    /// The family without relations between points.
+    /// Returns the family without relations between points.
     pub(super) fn without_equations(&self) -> Family {
         let classes = self.views.first().map_or(0, |v| v.directions.len());
         let pairs = (0..classes).flat_map(|b| (0..b).map(move |a| (a, b)));
@@ -122,7 +126,7 @@ impl<const N: usize> Survey<N> {
         }
     }
 
-    /// The mechanism's own directions and factors, in double precision.
+    /// Returns the directions and factors of the mechanism itself, in double precision.
     fn own_values(&self, family: &Family) -> Values<f64> {
         let frames =
             self.views.first().map(|view| family.nearest_frames(&view.directions)).unwrap_or_default();
@@ -135,7 +139,7 @@ impl<const N: usize> Survey<N> {
         }
     }
 
-    /// Number of relations: the fewer classes and the more equations, the more.
+    /// Returns the number of relations; it increases with fewer classes and with more equations.
     pub fn count(&self) -> usize {
         let family = self.without_equations();
         let values = self.own_values(&family);

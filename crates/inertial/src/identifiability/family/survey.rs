@@ -1,4 +1,4 @@
-//! The relations that hold in several closed configurations of a mechanism.
+//! Relations that hold in several closed configurations of a mechanism.
 
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
@@ -8,26 +8,27 @@ use crate::linalg::{Echelon, Number, Wide};
 use crate::mechanism::{Assembled, BodyKind, Closing, Geometry, Pivoting};
 use crate::spatial::{Field, Pose};
 
-/// A row of an equation is independent of others where more than this part of it is new; rounding of double precision stays far below.
+/// Minimum part of a row that must be new for the row to be independent of others; rounding errors of double precision
+/// are far smaller.
 const CLEARLY_NEW: f64 = 1e-8;
 
-/// Places farther apart (in units of the mechanism's size) do not coincide.
+/// Distance (in units of the size of the mechanism) above which places do not coincide.
 const CLEARLY_APART: f64 = 1e-6;
 
-/// A mechanism's directions and points in one closed configuration.
+/// Directions and points of a mechanism in one closed configuration.
 #[derive(Debug, Clone)]
 pub(super) struct View<T: Number> {
-    /// One unit vector for each class of parallel directions: that of its first member.
+    /// Unit vector of each class of parallel directions: that of its first member.
     pub directions: Vec<Vector3<T>>,
-    /// One for each item.
+    /// Point of each item.
     pub points: Vec<Vector3<T>>,
 }
 
-/// The relations that hold in several closed configurations, with the mechanism's own directions and points there.
+/// Relations that hold in several closed configurations, with the directions and points of the mechanism there.
 #[derive(Debug, Clone)]
 pub(in crate::identifiability) struct Survey<const N: usize> {
     pub(super) views: Vec<View<Wide<N>>>,
-    /// The first of them, rounded.
+    /// First view in double precision.
     rounded: View<f64>,
     pub(super) items: Vec<Item>,
     pub(super) gravity: Option<Oriented>,
@@ -35,7 +36,7 @@ pub(in crate::identifiability) struct Survey<const N: usize> {
     pub(super) ratios: Vec<[Wide<N>; 2]>,
     /// Rotations between links of equal length.
     pub(super) turns: Vec<(Turning, Matrix3<Wide<N>>)>,
-    /// What counts as zero.
+    /// Tolerance below which numbers count as zero.
     pub(super) tolerance: f64,
 }
 
@@ -50,7 +51,8 @@ pub(super) struct Link {
 pub(super) type Vectors<const N: usize> = Vec<Vector3<Wide<N>>>;
 
 impl<const N: usize> Survey<N> {
-    /// The relations of a mechanism that hold in all of some closed configurations (lengths in units of its size), to `tolerance`.
+    /// Finds the relations of a mechanism that hold to `tolerance` in all given closed configurations (lengths in units
+    /// of its size).
     pub fn new(configurations: &[Assembled<Wide<N>>], geometry: &Geometry<Wide<N>>, tolerance: f64) -> Self {
         let mut survey = Self {
             views: configurations.iter().map(|_| View::empty()).collect(),
@@ -72,7 +74,7 @@ impl<const N: usize> Survey<N> {
             let axes = poses.iter().map(|p| p[i].rotation * exact.axis()).collect();
             let axis = exact.pivoting.has_axis().then(|| survey.oriented(axes));
             let bodies = [body.parent.map_or(0, |p| p + 1), i + 1];
-            // The second axis of a universal joint stands for its centre.
+            // The second axis of a universal joint represents its centre.
             let centre = body.parent.is_some_and(|p| first.bodies[p].kind == BodyKind::Massless)
                 && exact.pivoting == Pivoting::Revolute;
             let locus = if centre { Locus::Point } else { locus(exact.pivoting) };
@@ -116,7 +118,7 @@ impl<const N: usize> Survey<N> {
         survey
     }
 
-    /// The first view in double precision.
+    /// Returns the first view in double precision.
     pub(super) fn rounded(&self) -> &View<f64> {
         &self.rounded
     }
@@ -129,7 +131,7 @@ impl<const N: usize> Survey<N> {
         v.iter().all(|&x| self.zero(x))
     }
 
-    /// The class of a unit direction, given in every configuration.
+    /// Returns the class of a unit direction, given in every configuration.
     fn oriented(&mut self, directions: Vectors<N>) -> Oriented {
         let classes = self.views.first().map_or(0, |v| v.directions.len());
         for class in 0..classes {
@@ -153,7 +155,7 @@ impl<const N: usize> Survey<N> {
         self.views.iter().all(|v| self.zero(v.directions[a].dot(&v.directions[b])))
     }
 
-    /// How two items of one kind on one body are compared; `None` where they are of different kinds.
+    /// Returns the directions in which two items of one kind on one body are compared; `None` if their kinds differ.
     fn common(&self, a: usize, b: usize) -> Option<Along> {
         match (self.items[a].locus, self.items[b].locus) {
             (Locus::Point, Locus::Point) => Some(Along::Space),
@@ -164,7 +166,7 @@ impl<const N: usize> Survey<N> {
         }
     }
 
-    /// Keeps the first view in double precision too, where most relations are seen not to hold.
+    /// Stores the first view in double precision, which is sufficient to reject most relations.
     fn round(&mut self) {
         if let Some(view) = self.views.first() {
             let rounded = |v: &Vector3<Wide<N>>| v.map(f64::from);
@@ -176,7 +178,7 @@ impl<const N: usize> Survey<N> {
     }
 
     fn coincide(&self, along: Along, a: usize, b: usize) -> bool {
-        // Far above the rounding of a few operations, and of any file that is read as special.
+        // Far above the rounding error of a few operations, and of any file that is treated as special.
         let rough = self.rounded.difference(along, a, b);
         if rough.amax() > CLEARLY_APART.max(2.0 * self.tolerance) {
             return false;
@@ -184,7 +186,7 @@ impl<const N: usize> Survey<N> {
         self.views.iter().all(|view| self.vanishes(&view.difference(along, a, b)))
     }
 
-    /// Axes and points that coincide or meet.
+    /// Finds axes and points that coincide or intersect.
     fn incidences(&mut self) {
         for b in 0..self.items.len() {
             for a in 0..b {
@@ -212,7 +214,7 @@ impl<const N: usize> Survey<N> {
         self.equations.push(Equation { terms, along });
     }
 
-    /// Two places that differ along the direction of an axis only, or not at all along it.
+    /// Adds the relations of two places that differ only along the direction of an axis, or not at all along it.
     fn level(&mut self, a: usize, b: usize) {
         let line = [a, b].into_iter().find(|&i| self.items[i].locus == Locus::Line).map(|i| self.class(i));
         for slide in 0..self.views.first().map_or(0, |v| v.directions.len()) {
@@ -236,7 +238,7 @@ impl<const N: usize> Survey<N> {
         self.items.iter().flat_map(|i| i.bodies).max().unwrap_or(0)
     }
 
-    /// Pairs of items on one body that can be compared.
+    /// Returns the pairs of items on one body that can be compared.
     fn links(&self) -> Vec<(usize, usize, usize, Along)> {
         let mut out = Vec::new();
         for body in 0..=self.last_body() {
@@ -253,7 +255,7 @@ impl<const N: usize> Survey<N> {
         out
     }
 
-    /// Links that are equal as vectors: the sides of parallelograms.
+    /// Finds links that are equal as vectors: the sides of parallelograms.
     fn parallelograms(&mut self) {
         let mut links: Vec<_> = self.links();
         links.retain(|&(_, a, b, along)| !self.coincide(along, a, b));
@@ -265,7 +267,7 @@ impl<const N: usize> Survey<N> {
             links.iter().map(|&(_, a, b, along)| self.rounded.difference(along, a, b).norm()).collect();
         let mut order: Vec<usize> = (0..links.len()).collect();
         order.sort_by(|&n, &m| lengths[n].total_cmp(&lengths[m]));
-        // The sign with which one link is the other.
+        // Sign with which one link equals the other.
         let sign = |n: usize, m: usize| {
             let alike = |factor: Wide<N>| {
                 vectors[n].iter().zip(&vectors[m]).all(|(v, w)| self.vanishes(&(v - w * factor)))
@@ -275,7 +277,7 @@ impl<const N: usize> Survey<N> {
             }
             [1, -1].into_iter().find(|&sign| alike(Wide::from_i64(sign)))
         };
-        // Equal links: the first of them, the first on another body, and those on the first's body before that.
+        // Groups of equal links: the first link, the first one on another body, and those on the first body before it.
         let mut groups: Vec<(usize, Option<usize>, Vec<usize>)> = Vec::new();
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         for n in order {
@@ -311,7 +313,8 @@ impl<const N: usize> Survey<N> {
         self.equations.extend(found);
     }
 
-    /// The ratio of `P_j − P_i` to `P_k − P_i` in one configuration, along and across, and whether they lie on one line.
+    /// Computes the ratio of `P_j − P_i` to `P_k − P_i` in one configuration, along and across, and whether the points
+    /// are collinear.
     fn ratio(
         &self,
         view: &View<Wide<N>>,
@@ -328,7 +331,7 @@ impl<const N: usize> Survey<N> {
         Some(([v.dot(&w) * scale, turned], straight))
     }
 
-    /// Items on one line, and items that stand alike on several bodies.
+    /// Finds collinear items, and items with equal ratios on several bodies.
     fn ratios(&mut self) {
         let links = self.links();
         // On each body, items are compared with the first two of their kind.
@@ -372,7 +375,7 @@ impl<const N: usize> Survey<N> {
         }
     }
 
-    /// Pairs of links of equal length: the first of each group with the others.
+    /// Returns pairs of links of equal length: the first of each group with the others.
     pub(super) fn equal_lengths(&self) -> Vec<[Link; 2]> {
         let Some(view) = self.views.first() else { return Vec::new() };
         let mut links: Vec<(f64, Link, Wide<N>)> = Vec::new();
@@ -388,7 +391,7 @@ impl<const N: usize> Survey<N> {
         let mut head = 0;
         for k in 1..links.len() {
             let (first, this) = (&links[head], &links[k]);
-            // The difference of squares is twice the length times that of the lengths.
+            // The difference of the squares is twice the length times the difference of the lengths.
             if (this.2 - first.2).weight() <= 2.0 * self.tolerance * first.0.sqrt().max(self.tolerance) {
                 if (first.1.from, first.1.to) != (this.1.from, this.1.to) {
                     out.push([first.1, this.1]);
@@ -400,7 +403,7 @@ impl<const N: usize> Survey<N> {
         out
     }
 
-    /// Links of equal length that are not parallel: a rotation takes one to the other.
+    /// Finds links of equal length that are not parallel: a rotation maps one to the other.
     fn turns(&mut self) {
         for [first, second] in self.equal_lengths() {
             let vectors =
@@ -431,7 +434,8 @@ impl<const N: usize> Survey<N> {
         }
     }
 
-    /// The signs with which components along and across the common normal of two planes agree in every configuration.
+    /// Returns the signs with which components along and across the common normal of two planes agree in every
+    /// configuration.
     fn signs(&self, [a, b]: [usize; 2], pairs: &[[Vector3<Wide<N>>; 2]]) -> Option<[i64; 2]> {
         if a == b {
             return None;
@@ -456,7 +460,7 @@ impl<T: Number> View<T> {
         Self { directions: Vec::new(), points: Vec::new() }
     }
 
-    /// The difference of two places, as far as `along` sees it.
+    /// Computes the difference of two places in the directions of `along`.
     fn difference(&self, along: Along, from: usize, to: usize) -> Vector3<T> {
         let v = self.points[to] - self.points[from];
         match along {
@@ -479,19 +483,20 @@ fn locus(pivoting: Pivoting) -> Locus {
     }
 }
 
-/// Adds a row to a span where it is clearly new.
+/// Adds a row to a span if it is clearly new; returns whether it was added.
 pub(super) fn clearly_new(span: &mut Echelon<f64>, row: &[f64]) -> bool {
     is_new(span, row, CLEARLY_NEW)
 }
 
-/// Adds a row to a span where more than the part `least` of it is new.
+/// Adds a row to a span if more than the fraction `least` of it is new; returns whether it was added.
 pub(super) fn is_new(span: &mut Echelon<f64>, row: &[f64], least: f64) -> bool {
     let size = |row: &[f64]| row.iter().fold(0.0f64, |m, x| m.max(x.abs()));
     let left = span.remainder(row);
     size(&left) > least * size(row) && span.insert(&left)
 }
 
-/// The rotation that takes a vector across an axis to one of equal length across another, and the axis along.
+/// Returns the rotation that maps a vector perpendicular to one axis to a vector of equal length perpendicular to
+/// another axis, and the first axis to the second.
 fn turn_in_planes<T: Number>(
     (v, axis): (&Vector3<T>, &Vector3<T>),
     (w, onto): (&Vector3<T>, &Vector3<T>),
@@ -501,13 +506,13 @@ fn turn_in_planes<T: Number>(
     Some(plane * scale + onto * axis.transpose())
 }
 
-/// A rotation that takes a vector to another of equal length: two reflections.
+/// Returns a rotation that maps a vector to another one of equal length: two reflections.
 fn turn_in_space<T: Number>(v: &Vector3<T>, w: &Vector3<T>) -> Option<Matrix3<T>> {
     let reflection = |n: Vector3<T>| {
         let scale = n.dot(&n).inverse()?;
         Some(Matrix3::identity() - n * n.transpose() * (scale + scale))
     };
     let least = (0..3).min_by(|&i, &j| v[i].weight().total_cmp(&v[j].weight()))?;
-    // The first reflection keeps v, the second takes it to w.
+    // The first reflection keeps v, the second maps it to w.
     Some(reflection(v - w)? * reflection(v.cross(&Vector3::ith(least, T::one())))?)
 }

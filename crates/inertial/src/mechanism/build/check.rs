@@ -6,7 +6,7 @@ use crate::mechanism::{JointSpec, JointType};
 use crate::spatial::Pose;
 use crate::{Error, Place, Result};
 
-/// Rotations farther than this from orthogonal are refused; nearer ones are made orthogonal.
+/// Largest accepted deviation of a rotation from orthogonality; accepted rotations are made orthogonal.
 const ROTATION_TOLERANCE: f64 = 1e-3;
 
 pub(super) fn place(line: Option<u32>, element: String) -> Place {
@@ -42,7 +42,7 @@ pub(super) fn checked_axis(axis: &Vector3<f64>, here: Place) -> Result<Vector3<f
     if (axis.norm_squared() - 1.0).abs() < 4.0 * f64::EPSILON {
         return Ok(*axis);
     }
-    // In two steps, so that no square overflows.
+    // Normalises in two steps, so that no square overflows.
     let largest = axis.amax();
     if largest > 1e-12 {
         Ok((axis / largest).normalize())
@@ -72,7 +72,7 @@ pub(super) fn checked_type(joint_type: &JointType, here: Place) -> Result<JointT
     })
 }
 
-/// A pose with an orthogonal, right-handed rotation, as it is where it already is one.
+/// Returns a pose with an orthogonal, right-handed rotation; a pose that already has one is unchanged.
 pub(super) fn checked_pose(pose: &Pose<f64>, here: Place) -> Result<Pose<f64>> {
     finite(&here.element, here.line, pose.translation.as_slice())?;
     finite(&here.element, here.line, pose.rotation.as_slice())?;
@@ -81,7 +81,7 @@ pub(super) fn checked_pose(pose: &Pose<f64>, here: Place) -> Result<Pose<f64>> {
     if defect(&r) > ROTATION_TOLERANCE || r.determinant() < 0.0 {
         return Err(Error::model(here, "its rotation is no right-handed orthogonal matrix"));
     }
-    // Newton's iteration to the nearest orthogonal matrix; quadratic from the tolerance above.
+    // Newton's iteration to the nearest orthogonal matrix, with quadratic convergence within the tolerance above.
     while defect(&r) > 1e-14 {
         let next = r * 1.5 - r * r.transpose() * r * 0.5;
         if defect(&next) >= defect(&r) {

@@ -1,4 +1,4 @@
-//! Couplings: from joints that follow joints to sums over coordinates.
+//! Couplings: joints that follow joints are resolved to linear combinations of coordinates.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,11 @@ use super::check::place;
 use crate::mechanism::{JointSpec, JointType};
 use crate::{Error, Result};
 
-/// Most joints that one joint may follow, in its own words and in the end: bounds the work on hostile files.
+/// Maximum number of joints that one joint may follow, as described and after resolution; bounds the work on hostile
+/// files.
 const LEADERS: usize = 100;
 
-/// How a joint follows joints that follow none: `q = Σ ratio · q_leader + offset`.
+/// Resolved coupling of a joint to joints that follow none: `q = Σ ratio · q_leader + offset`.
 #[derive(Debug, Clone)]
 pub(super) struct Coupling {
     /// Indices of the described joints with their ratios; never empty.
@@ -17,7 +18,7 @@ pub(super) struct Coupling {
     pub offset: f64,
 }
 
-/// For each described joint what it follows in the end.
+/// Resolves the coupling of each described joint.
 pub(super) fn resolve(described: &[JointSpec]) -> Result<Vec<Option<Coupling>>> {
     let index: HashMap<&str, usize> =
         described.iter().enumerate().map(|(j, spec)| (spec.name.as_str(), j)).collect();
@@ -86,7 +87,7 @@ impl Coupling {
         }
     }
 
-    /// Forgets leaders that do not move the joint, all but one.
+    /// Removes leaders with zero ratio, but keeps at least one leader.
     fn drop_zeros(&mut self) {
         let first = self.leaders.first().copied();
         self.leaders.retain(|(_, ratio)| *ratio != 0.0);

@@ -1,4 +1,4 @@
-//! Rotors: what spins goes into a body of its own, what does not to the carrier.
+//! Rotors: the spinning part becomes a body of its own, the rest is added to the carrier.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -8,7 +8,7 @@ use crate::mechanism::{Body, BodyKind, Drive, JointType, RotorModel, rotation_ab
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Result};
 
-/// A symmetric rotor may deviate from symmetry by this fraction before people are told.
+/// Relative deviation from symmetry above which a symmetric rotor causes a warning.
 const SYMMETRY_TOLERANCE: f64 = 1e-6;
 
 impl Build<'_> {
@@ -77,7 +77,8 @@ impl Build<'_> {
             RotorModel::None => Some(inertia),
             RotorModel::General => None,
             RotorModel::Symmetric => {
-                // What does not change as the rotor spins goes to the carrier; the inertia about the axis stays.
+                // The part that is invariant under the spin is added to the carrier; the inertia about the axis
+                // remains.
                 let spin = axis.dot(&(inertia.rotational * axis));
                 let across = 0.5 * (inertia.rotational.trace() - spin);
                 let outer = axis * axis.transpose();
@@ -95,7 +96,7 @@ impl Build<'_> {
                         self.joints[body.joint].name
                     ));
                 }
-                // Turn the frame so that the axis is z and the one parameter is Izz.
+                // Rotates the frame so that the axis is z and the one parameter is Izz.
                 body.placement = body.placement * Pose::new(frame_along(&axis), Vector3::zeros());
                 body.joint_type = JointType::Revolute { axis: Vector3::z() };
                 body.kind = BodyKind::SymmetricRotor;
@@ -113,7 +114,7 @@ impl Build<'_> {
     }
 }
 
-/// A rotation whose z axis is `axis`; the identity where it already is.
+/// Returns a rotation whose z axis is `axis`; the identity if `axis` is already z.
 fn frame_along(axis: &Vector3<f64>) -> Matrix3<f64> {
     let z = Vector3::z();
     let normal = z.cross(axis);

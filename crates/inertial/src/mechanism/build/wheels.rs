@@ -1,4 +1,4 @@
-//! Reaction wheels: checked, and placed on the bodies that carry them.
+//! Reaction wheels: validation and placement on the bodies that carry them.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ impl Build<'_> {
                 Error::model(here(), format!("its carrier \"{}\" does not exist", wheel.carrier))
             })?;
             let Some(body) = carrier.body else {
-                // A base that the user has bolted down takes its wheels along.
+                // Wheels of a base that the user fixed are dropped.
                 if self.options.base == Some(Base::Fixed) {
                     continue;
                 }

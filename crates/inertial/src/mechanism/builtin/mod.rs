@@ -1,4 +1,4 @@
-//! Models that ship with the library, as mechanism files: to try things on, and to test with.
+//! Built-in models, stored as mechanism files, for examples and tests.
 //!
 //! ```
 //! use inertial::mechanism::builtin;
@@ -11,14 +11,14 @@ use super::MechanismBuilder;
 use super::read::file;
 use crate::{Error, Place, Result};
 
-/// A model's name, what it is, and its text.
+/// Name, short description and text of a model.
 struct Model {
     name: &'static str,
     about: &'static str,
     text: &'static str,
 }
 
-/// Models, each with the files that its text is joined from.
+/// Defines the models, each with the files that make up its text.
 macro_rules! models {
     ($($name:literal: $about:literal $(+ $file:literal)+,)*) => {
         [$(Model { name: $name, about: $about, text: concat!($(include_str!($file)),+) },)*]
@@ -41,17 +41,17 @@ static MODELS: [Model; 13] = models! {
     "space-dual-arm-offset": "the same as its designers believed it to be" + "space-dual-arm-offset.toml",
 };
 
-/// Names of all models.
+/// Returns the names of all models.
 pub fn names() -> impl Iterator<Item = &'static str> {
     MODELS.iter().map(|m| m.name)
 }
 
-/// What a model is, in a few words.
+/// Returns a short description of a model.
 pub fn about(name: &str) -> Option<&'static str> {
     MODELS.iter().find(|m| m.name == name).map(|m| m.about)
 }
 
-/// The text of a model, a mechanism file.
+/// Returns the text of a model, a mechanism file.
 pub fn text(name: &str) -> Result<&'static str> {
     MODELS.iter().find(|m| m.name == name).map(|m| m.text).ok_or_else(|| {
         let all = names().collect::<Vec<_>>().join(", ");
@@ -59,7 +59,7 @@ pub fn text(name: &str) -> Result<&'static str> {
     })
 }
 
-/// A model, ready to build.
+/// Reads a model, ready to build.
 pub fn get(name: &str) -> Result<MechanismBuilder> {
     file::read(text(name)?)
 }

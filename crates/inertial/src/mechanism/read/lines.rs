@@ -1,6 +1,6 @@
-//! Line numbers of places in a text.
+//! Line numbers of byte offsets in a text.
 
-/// Knows how many lines stand before regular steps through a text: small, and quick to ask.
+/// Index of line numbers: stores the line number at regular steps through a text, which needs little memory and makes lookups fast.
 pub(crate) struct Lines<'t> {
     text: &'t [u8],
     marks: Vec<u32>,
@@ -21,16 +21,16 @@ impl<'t> Lines<'t> {
         Self { text, marks: text.chunks(Self::STEP).map(mark).collect() }
     }
 
-    /// The line, from 1, that holds the byte at `offset`.
+    /// Returns the line (from 1) that contains the byte at `offset`.
     pub(crate) fn at(&self, offset: usize) -> u32 {
         let offset = offset.min(self.text.len());
-        // The end of the text may lie on a step that starts no block.
+        // The end of the text may lie on a step at which no block starts.
         let block = (offset / Self::STEP).min(self.marks.len().saturating_sub(1));
         self.marks.get(block).map_or(1, |line| line + newlines(&self.text[block * Self::STEP..offset]))
     }
 }
 
-// A crate that counts bytes faster would save a millisecond in ten megabytes.
+// A crate that counts bytes faster would save about one millisecond per ten megabytes.
 #[allow(clippy::naive_bytecount)]
 fn newlines(bytes: &[u8]) -> u32 {
     bytes.iter().filter(|&&b| b == b'\n').count() as u32

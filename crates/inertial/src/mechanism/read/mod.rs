@@ -17,32 +17,32 @@ use crate::{Error, Place, Result};
 /// Longest model text that is read, in bytes (64 MiB); real models stay below a few megabytes.
 pub const MAX_TEXT: usize = 64 << 20;
 
-/// The formats that [`model`] recognises.
+/// Model formats that [`model`] recognises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// URDF and URDF+ (`<robot>`).
     Urdf,
     /// MuJoCo's XML (`<mujoco>`).
     Mjcf,
-    /// The models of Gazebo (`<sdf>`).
+    /// Gazebo's SDF (`<sdf>`).
     Sdf,
-    /// Scenes of USD (as text).
+    /// USD scenes (as text).
     Usd,
-    /// The project's own mechanism files (JSON or TOML).
+    /// Mechanism files of this project (JSON or TOML).
     File,
 }
 
-/// Files that a model names. Functions that give texts have no meshes.
+/// Access to the files that a model refers to. The implementation for functions that return texts provides no meshes.
 pub trait ModelFiles {
-    /// Gives the text of a file that the model includes, by the name that stands in the model.
+    /// Returns the text of an included file. `name` is the name as written in the model.
     fn text(&self, name: &str) -> Result<String, String>;
 
-    /// Gives the content of a file that a scene of USD refers to, by its path from the folder of the model.
+    /// Returns the content of a file that a USD scene refers to. `name` is its path relative to the folder of the model.
     fn file(&self, name: &str) -> Result<Vec<u8>, String> {
         self.text(name).map(String::into_bytes)
     }
 
-    /// Gives the content of a mesh file.
+    /// Returns the content of a mesh file.
     fn mesh(&self, name: &str) -> Result<Vec<u8>, String> {
         Err(format!("cannot read the mesh \"{name}\": the model was not read from a file"))
     }
@@ -54,15 +54,15 @@ impl<F: Fn(&str) -> Result<String, String>> ModelFiles for F {
     }
 }
 
-/// Where a reader finds the files that a model names.
+/// Source of the files that a model refers to.
 pub type Include<'a> = &'a dyn ModelFiles;
 
-/// An [`Include`] for texts that stand alone.
+/// Rejects every include: an [`Include`] for models without other files.
 pub fn no_includes(name: &str) -> Result<String, String> {
     Err(format!("cannot include \"{name}\": the model was not read from a file"))
 }
 
-/// Which format a text has. XML that is none of these formats counts as URDF, whose reader then says what it expects.
+/// Detects the format of a text. XML of an unknown format counts as URDF, whose reader then reports what it expects.
 pub fn detect(text: &str) -> Format {
     if usd::is_usd(text.as_bytes()) {
         return Format::Usd;
@@ -71,7 +71,7 @@ pub fn detect(text: &str) -> Format {
     if !text.starts_with('<') {
         return Format::File;
     }
-    // The root element is the first tag that is no declaration, comment or document type.
+    // The root element is the first tag that is not a declaration, comment or document type.
     let mut rest = text;
     loop {
         let Some(start) = rest.find('<') else { return Format::Urdf };
@@ -94,7 +94,7 @@ pub fn detect(text: &str) -> Format {
     }
 }
 
-/// Refuses texts beyond [`MAX_TEXT`], so that memory and time stay bounded.
+/// Rejects texts longer than [`MAX_TEXT`], so that memory and time stay bounded.
 pub(crate) fn check_size(text: &str) -> Result<()> {
     if text.len() <= MAX_TEXT {
         return Ok(());

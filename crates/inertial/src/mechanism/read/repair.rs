@@ -1,5 +1,5 @@
-//! Repair of URDF texts that other readers take although they are not well-formed XML. Every byte keeps its place, so that writers
-//! can edit the text as it was.
+//! Repair of URDF texts that other readers accept although they are not well-formed XML. All byte offsets are preserved, so that
+//! writers can edit the original text.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,14 +9,13 @@ use super::lines::Lines;
 use super::xml::{quoted, without_quotes};
 use crate::Place;
 
-/// A text that can be parsed, and what was passed over.
+/// Text that can be parsed, with warnings about the repairs.
 pub(crate) struct Repaired<'t> {
     pub text: Cow<'t, str>,
     pub warnings: Vec<String>,
 }
 
-/// Repairs a text: blank lines before the XML declaration, `--` in comments, a document type without entities, and prefixes that
-/// nothing declares.
+/// Repairs a text: blank lines before the XML declaration, `--` in comments, a document type without entities, and undeclared prefixes.
 pub(crate) fn repaired(text: &str) -> Repaired<'_> {
     let lines = Lines::new(text);
     let mut bytes = Cow::Borrowed(text.as_bytes());
@@ -78,13 +77,13 @@ pub(crate) fn repaired(text: &str) -> Repaired<'_> {
             }
             Some(tag.len())
         };
-        // What is not closed is the parser's to complain about.
+        // The parser reports unclosed constructs.
         let Some(length) = length else { break };
         at += length;
     }
     let text = match bytes {
         Cow::Borrowed(_) => Cow::Borrowed(text),
-        // ASCII took the place of ASCII, and of whole ranges.
+        // The text stays valid UTF-8: ASCII replaces single ASCII bytes or whole ranges.
         Cow::Owned(bytes) => String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned),
     };
     Repaired { text, warnings }
@@ -94,12 +93,12 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// Whether the inside of a comment is not what XML allows.
+/// Returns whether the content of a comment violates the rules of XML.
 fn comment_is_wrong(inside: &str) -> bool {
     inside.contains("--") || inside.ends_with('-')
 }
 
-/// Prefixes that the text declares somewhere.
+/// Returns the prefixes that are declared anywhere in the text.
 fn declared_prefixes(text: &str) -> HashSet<&str> {
     text.match_indices("xmlns:")
         .map(|(at, found)| {
@@ -109,7 +108,7 @@ fn declared_prefixes(text: &str) -> HashSet<&str> {
         .collect()
 }
 
-/// Length of a document type that declares no entities.
+/// Returns the length of a document type that declares no entities.
 fn document_type(rest: &str) -> Option<usize> {
     let end = rest.find('>')?;
     let length = match rest.find('[').filter(|&open| open < end) {
@@ -119,11 +118,11 @@ fn document_type(rest: &str) -> Option<usize> {
         }
         None => end + 1,
     };
-    // What it refers to elsewhere is never read, but its own entities would be missed.
+    // External references are never read, but entities declared here would be needed.
     (!rest[..length].contains("<!ENTITY")).then_some(length)
 }
 
-/// Writes blanks over a range; line breaks stay.
+/// Overwrites a range with blanks; line breaks are kept.
 fn blank(bytes: &mut Cow<'_, [u8]>, range: Range<usize>) {
     bytes.to_mut()[range].iter_mut().filter(|b| !matches!(b, b'\n' | b'\r')).for_each(|b| *b = b' ');
 }

@@ -1,23 +1,23 @@
-//! How the numbers of a file were rounded, from the decimals that they are written with.
+//! Estimates the rounding of the numbers in a file from their number of decimals.
 
 use crate::mechanism::{JointSpec, Rounding};
 
-/// Numbers with at least so many significant digits carry the full precision of a double.
+/// Number of significant digits from which a number counts as written with full double precision.
 const FULL: i32 = 12;
 
-/// Shorter numbers are taken as exact to at least so many decimals (of a length near one): 0.25 means 0.2500.
+/// Number of decimals to which shorter numbers are at least exact (for lengths near one): 0.25 means 0.2500.
 const LEAST: i32 = 4;
 
-/// Where a file has longer numbers, short ones are exact to up to so many decimals: 0.25 beside 0.12345 means 0.25000.
+/// Largest number of decimals to which short numbers are exact if the file has longer ones: 0.25 beside 0.12345 means 0.25000.
 const SHARED: i32 = 5;
 
-/// So many angles with the same two or three decimals, and none with more, are rounded to these.
+/// Number of angles that must share the same two or three decimals, with none having more, to count as rounded to these decimals.
 const MANY: usize = 6;
 
-/// Relative precision of single-precision numbers that are written out as doubles.
+/// Relative precision of single-precision numbers that are written as doubles.
 const SINGLE: f64 = 1.2e-7;
 
-/// The numbers that a joint's frame and axis are written with.
+/// Numbers that define a joint's frame and axis in the file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Numbers {
     pub lengths: Vec<f64>,
@@ -26,7 +26,7 @@ pub(super) struct Numbers {
     pub axis: Vec<f64>,
 }
 
-/// Decimals after the point in the shortest text of `x`; `None` where it has the full precision of a double.
+/// Returns the number of decimals in the shortest text of `x`, or `None` if it has full double precision.
 fn decimals(x: f64) -> Option<i32> {
     if x == 0.0 || !x.is_finite() {
         return Some(0);
@@ -37,12 +37,12 @@ fn decimals(x: f64) -> Option<i32> {
     (digits < FULL).then_some((digits - 1 - exponent.parse::<i32>().ok()?).max(0))
 }
 
-/// Whether a number of many digits is a single-precision one.
+/// Returns whether a number of full double precision is exactly representable in single precision.
 fn is_single(x: f64) -> bool {
     decimals(x).is_none() && f64::from(x as f32) == x
 }
 
-/// One unit of the last decimal of some numbers, at least `least` decimals; zero where one has full precision.
+/// Returns one unit of the last decimal of the numbers, counting at least `least` decimals; zero if one has full double precision.
 fn unit(numbers: &[f64], least: i32) -> f64 {
     if numbers.iter().any(|&x| is_single(x)) {
         return SINGLE * numbers.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
@@ -60,13 +60,13 @@ fn unit(numbers: &[f64], least: i32) -> f64 {
     10f64.powi(-most)
 }
 
-/// Decimals that all numbers of a kind may be taken as exact to; `shift` more where they are small.
+/// Returns the number of decimals to which all numbers of a kind count as exact, increased by `shift` for small numbers.
 fn least<'a>(numbers: impl Iterator<Item = &'a f64>, shift: i32) -> i32 {
     let most = numbers.map(|&x| decimals(x).unwrap_or(SHARED + shift)).max().unwrap_or(0);
     most.clamp(LEAST + shift, SHARED + shift)
 }
 
-/// One unit of the last decimal of all angles, where many of them are rounded to fewer than [`LEAST`] decimals; otherwise zero.
+/// Returns one unit of the last decimal of all angles if many of them are rounded to fewer than [`LEAST`] decimals; otherwise zero.
 fn coarse<'a>(angles: impl Iterator<Item = &'a f64>) -> f64 {
     let places: Option<Vec<i32>> = angles.filter(|x| **x != 0.0).map(|&x| decimals(x)).collect();
     let Some(places) = places else { return 0.0 };
@@ -75,7 +75,7 @@ fn coarse<'a>(angles: impl Iterator<Item = &'a f64>) -> f64 {
     if (2..LEAST).contains(&most) && alike >= MANY { 10f64.powi(-most) } else { 0.0 }
 }
 
-/// Whether axes are written without rounding: along a coordinate axis, or of unit length.
+/// Returns whether axes are written without rounding: along a coordinate axis, or of unit length.
 fn is_exact(axes: &[f64]) -> bool {
     axes.chunks(3).all(|axis| {
         let along = axis.iter().filter(|x| **x != 0.0).count() == 1;
@@ -83,10 +83,10 @@ fn is_exact(axes: &[f64]) -> bool {
     })
 }
 
-/// Says of each joint how its numbers were rounded.
+/// Sets the rounding of each joint's numbers.
 pub(super) fn mark(joints: &mut [JointSpec], numbers: &[Numbers]) {
     let size = numbers.iter().flat_map(|n| &n.lengths).fold(0.0, |m: f64, x| m.max(x.abs()));
-    // Lengths in other units have their decimals elsewhere.
+    // The number of decimals depends on the unit of length.
     let shift = if size > 0.0 { -(size.log10().floor() as i32) - 1 } else { 0 };
     let lengths = least(numbers.iter().flat_map(|n| &n.lengths), shift);
     let angles = least(numbers.iter().flat_map(|n| &n.angles), 0);
@@ -106,7 +106,7 @@ mod tests {
     fn angles_are_coarse_where_many_have_the_same_few_decimals() {
         let rounded = [0.785, 1.571, -0.322, 0.125, 0.0, 0.927, 1.0, 0.644];
         assert_eq!(coarse(rounded.iter()), 1e-3);
-        // Fewer say nothing, one with more decimals says that they are exact, and so does full precision.
+        // Fewer angles are not enough evidence; one angle with more decimals or with full precision means that the angles are exact.
         assert_eq!(coarse(rounded[..6].iter()), 0.0);
         assert_eq!(coarse(rounded.iter().chain(&[0.1234])), 0.0);
         assert_eq!(coarse(rounded.iter().chain(&[std::f64::consts::FRAC_PI_3])), 0.0);

@@ -1,6 +1,7 @@
 //! URDF, and URDF+ with its loops and rotors.
 //!
-//! Collision shapes are kept where they are spheres, cylinders or boxes. What does not change the dynamics (meshes, `<gazebo>`, `<transmission>`, unknown tags) is passed over.
+//! Collision shapes are kept if they are spheres, cylinders or boxes. Content without effect on the dynamics (meshes, `<gazebo>`,
+//! `<transmission>`, unknown tags) is ignored.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,25 +18,24 @@ use crate::mechanism::{
 };
 use crate::spatial::{Inertia, Pose, rotation_from_quaternion, rotation_from_rpy};
 
-/// The six joint types of URDF.
+/// Joint types of URDF.
 const JOINT_TYPES: &str = "revolute, continuous, prismatic, fixed, floating or planar";
 
-/// What a loop joint may be besides.
+/// Types allowed for a loop joint.
 const LOOP_TYPES: &str = "revolute, continuous, prismatic, fixed, floating, planar, spherical, universal, \
                           cylindrical or helical";
 
 /// Reads a URDF or URDF+ text.
 ///
-/// - The root is the link that is no joint's child; it is bolted to the world unless a floating joint follows it.
-/// - An axis is `1 0 0` and an origin the identity where the text gives none.
-/// - `<limit>` without `lower` and `upper` limits speed and effort only; one alone leaves the other at zero. Limits that are all zero,
-///   as exporters of CAD programs write them, count as not given.
-/// - What other readers of URDF pass over is passed over with a warning that names its line: second elements where one is expected,
-///   products of inertia that are missing, `<inertial>` without `<mass>`, limits the other way round, blank lines before the XML
-///   declaration, `--` in comments, a document type without entities, prefixes that are not declared.
-/// - `<mimic>` makes a joint follow another; on a fixed joint it means nothing.
-/// - URDF+: `<loop>` closes a loop; a link that `<coupling>` ties to a joint's link is that joint's rotor.
-///
+/// - The root is the link that is not the child of any joint. It is fixed to the world unless a floating joint follows it.
+/// - The default axis is `1 0 0`; the default origin is the identity.
+/// - `<limit>` without `lower` and `upper` limits speed and effort only; if one of them is missing, it is zero. Limits that are all
+///   zero, as written by CAD exporters, count as not given.
+/// - Errors that other URDF readers tolerate are ignored with a warning that contains the line: duplicate elements where one is
+///   expected, missing products of inertia, `<inertial>` without `<mass>`, swapped limits, blank lines before the XML declaration,
+///   `--` in comments, a document type without entities, undeclared prefixes.
+/// - `<mimic>` makes a joint follow another; it has no effect on a fixed joint.
+/// - URDF+: `<loop>` closes a loop; a link that `<coupling>` couples to a joint's link is that joint's rotor.
 /// ```
 /// use inertial::mechanism::read::urdf;
 /// let text = r#"<robot name="rod">
@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Result<MechanismBuilder> {
     read_with_rotor_links(text).map(|(model, _)| model)
 }
 
-/// The model, and for each of its rotors the link that describes it.
+/// Reads the model, and returns for each of its rotors the link that describes it.
 pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec<String>)> {
     check_size(text)?;
     let Repaired { text, warnings } = repaired(text);
@@ -106,7 +106,7 @@ fn link(element: Element<'_>) -> Result<LinkSpec> {
     Ok(LinkSpec { name, inertia, line: Some(element.line()) })
 }
 
-/// Collision shapes that are no meshes. They do not change the dynamics: what cannot be read is passed over.
+/// Returns the collision shapes that are not meshes. They do not change the dynamics, so unreadable shapes are ignored.
 fn shapes(element: Element<'_>, link: &str) -> Vec<ShapeSpec> {
     let shape = |geometry: Element<'_>| {
         let length = |e: Element<'_>, name| e.required_number(name).ok().filter(|x| *x > 0.0);
@@ -130,7 +130,7 @@ fn shapes(element: Element<'_>, link: &str) -> Vec<ShapeSpec> {
     element.children_named("collision").filter_map(spec).collect()
 }
 
-/// The inertia that `<inertial>` gives, in the link's frame; none without a mass.
+/// Returns the inertia of `<inertial>` in the link's frame, or `None` without a mass.
 fn inertial(element: Element<'_>) -> Result<Option<Inertia<f64>>> {
     let pose = origin(element)?;
     let Some(mass) = element.first_child("mass") else {
@@ -153,7 +153,7 @@ fn inertial(element: Element<'_>) -> Result<Option<Inertia<f64>>> {
     Ok(Some(Inertia::from_com(mass, pose.translation, about_link)))
 }
 
-/// The pose in an element's `<origin>`, the identity without one.
+/// Returns the pose in an element's `<origin>`; the identity without one.
 fn origin(element: Element<'_>) -> Result<Pose<f64>> {
     let Some(origin) = element.first_child("origin") else { return Ok(Pose::identity()) };
     let xyz = origin.numbers::<3>("xyz")?.unwrap_or_default();
@@ -165,7 +165,7 @@ fn origin(element: Element<'_>) -> Result<Pose<f64>> {
         let rotation = rotation.ok_or_else(|| origin.error("quat_xyzw has no length"))?;
         return Ok(Pose::new(rotation, xyz.into()));
     }
-    // Zero angles give the exact identity.
+    // Zero angles result in the exact identity.
     let [roll, pitch, yaw] = origin.numbers::<3>("rpy")?.unwrap_or_default();
     Ok(Pose::new(rotation_from_rpy(roll, pitch, yaw), xyz.into()))
 }
@@ -177,7 +177,7 @@ fn axis(element: Element<'_>) -> Result<Vector3<f64>> {
     }
 }
 
-/// The numbers that place a joint.
+/// Returns the numbers that define a joint's placement.
 fn placing_numbers(element: Element<'_>) -> Result<Numbers> {
     let mut out = Numbers::default();
     if let Some(origin) = element.first_child("origin") {
@@ -199,7 +199,7 @@ fn direction(axis: Element<'_>) -> Result<Vector3<f64>> {
     if direction.norm() < 1e-12 { Err(axis.error("the axis has no length")) } else { Ok(direction) }
 }
 
-/// The types that joints and loops share; `None` for any other.
+/// Returns the joint type if joints and loops share it; `None` for any other.
 fn joint_type(element: Element<'_>, name: &str) -> Result<Option<JointType>> {
     Ok(Some(match name {
         "revolute" | "continuous" => JointType::Revolute { axis: axis(element)? },
@@ -269,7 +269,7 @@ fn dynamics(element: Element<'_>) -> Result<JointDynamics> {
     })
 }
 
-/// Real files follow joints that they do not have; such a follower moves by itself, and people are told.
+/// Removes references to missing leader joints, which occur in real files; such a follower moves freely, and a warning is added.
 fn drop_dangling_mimics(model: &mut MechanismBuilder) {
     let names: HashSet<String> = model.joints.iter().map(|j| j.name.clone()).collect();
     for joint in &mut model.joints {
@@ -283,7 +283,7 @@ fn drop_dangling_mimics(model: &mut MechanismBuilder) {
     }
 }
 
-/// URDF+'s `<loop>`.
+/// Reads a `<loop>` of URDF+.
 fn loop_joint(element: Element<'_>) -> Result<LoopSpec> {
     let kind = element.required("type")?;
     let joint_type = match kind {
@@ -313,7 +313,7 @@ fn loop_joint(element: Element<'_>) -> Result<LoopSpec> {
     })
 }
 
-/// URDF+'s `<coupling>`: the joints that move the successor turn, summed up, `ratio` times as fast as those that move the
+/// A `<coupling>` of URDF+: the sum of the joint speeds that move the successor is `ratio` times the sum of those that move the
 /// predecessor; joints that move both do not count.
 struct Coupling<'a> {
     element: Element<'a>,
@@ -334,14 +334,14 @@ impl<'a> Coupling<'a> {
     }
 }
 
-/// Turns couplings into rotors, or into followers where the coupled link carries more than itself.
+/// Converts couplings into rotors, or into follower joints if the coupled link carries other bodies.
 /// Returns the link of each rotor.
 fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<Vec<String>> {
     let above: HashMap<String, usize> =
         model.joints.iter().enumerate().map(|(j, joint)| (joint.child.clone(), j)).collect();
     let links: HashMap<String, usize> =
         model.links.iter().enumerate().map(|(l, link)| (link.name.clone(), l)).collect();
-    // Links that something else hangs on stay links.
+    // Links that carry other elements remain links.
     let mut carries: HashSet<String> = model.joints.iter().map(|j| j.parent.clone()).collect();
     carries.extend(model.loops.iter().flat_map(|l| [&l.predecessor.link, &l.successor.link]).cloned());
     carries.extend(couplings.iter().map(|c| c.predecessor.to_owned()));
@@ -363,7 +363,7 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<Ve
         }
         let sides = [leader, follower].map(|j| joints_inward(&model.joints, &above, j));
         let [led, following] = apart(sides);
-        // The links' motions relative to the last body that carries both are coupled.
+        // A coupling relates the motions of the two links relative to the last body that carries both.
         if (led.as_slice(), following.as_slice()) != ([leader].as_slice(), [follower].as_slice()) {
             if led.is_empty() || following.is_empty() {
                 return error(
@@ -409,15 +409,15 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<Ve
     Ok(rotor_links)
 }
 
-/// A moving joint and all moving joints between it and the root, outermost first.
+/// Returns a moving joint and all moving joints between it and the root, outermost first.
 fn joints_inward(joints: &[JointSpec], above: &HashMap<String, usize>, joint: usize) -> Vec<usize> {
     let inward = |&j: &usize| above.get(&joints[j].parent).copied();
-    // A cycle of joints is refused later; it must not hang this walk.
+    // A cycle of joints is rejected later; this walk must still terminate.
     let path = std::iter::successors(Some(joint), inward).take(joints.len());
     path.filter(|&j| joints[j].joint_type != JointType::Fixed).collect()
 }
 
-/// Two ways to the root without their common part.
+/// Returns two paths to the root without their common part.
 fn apart(mut paths: [Vec<usize>; 2]) -> [Vec<usize>; 2] {
     let [a, b] = &mut paths;
     while a.last().is_some() && a.last() == b.last() {

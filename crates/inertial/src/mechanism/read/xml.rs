@@ -1,4 +1,4 @@
-//! What the XML readers share: bounded parsing, and attributes with errors that say where.
+//! Common parts of the XML readers: bounded parsing, and attribute access with errors that include the location.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -9,33 +9,33 @@ use super::check_size;
 use super::lines::Lines;
 use crate::{Error, Place, Result};
 
-/// Deepest nesting of elements; real models stay below a few dozen.
+/// Maximum nesting depth of elements; real models stay below a few dozen.
 const MAX_DEPTH: usize = 256;
 
-/// Most attributes of one element: the parser compares each with all before it.
+/// Maximum number of attributes of one element: the parser compares each with all previous ones.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// Most nodes of one document; together with the size of the text it bounds the memory.
+/// Maximum number of nodes of one document; together with the size of the text it bounds the memory.
 const MAX_NODES: u32 = 4_000_000;
 
-/// Most namespace declarations of one document: the parser copies them from element to element.
+/// Maximum number of namespace declarations of one document: the parser copies them from element to element.
 const MAX_NAMESPACES: usize = 1000;
 
-/// Longest piece of the input that an error repeats.
+/// Maximum length of a quotation of the input in an error message.
 const MAX_QUOTE: usize = 100;
 
-/// A parsed text.
+/// Parsed text.
 pub(crate) struct Xml<'t> {
     document: Document<'t>,
     lines: Lines<'t>,
-    /// Name of the file, for errors; empty for the model's own text.
+    /// Name of the file for error messages; empty for the main model text.
     file: String,
-    /// What was passed over.
+    /// Warnings about ignored content.
     warnings: RefCell<Vec<String>>,
 }
 
 impl<'t> Xml<'t> {
-    /// Parses a text of bounded size, depth and number of nodes, without a document type.
+    /// Parses a text of bounded size, depth and number of nodes; a document type is rejected.
     pub(crate) fn parse(text: &'t str) -> Result<Self> {
         check_size(text)?;
         let lines = Lines::new(text);
@@ -45,7 +45,7 @@ impl<'t> Xml<'t> {
         Ok(Self { document, lines, file: String::new(), warnings: RefCell::default() })
     }
 
-    /// Parses the text of a file that the model includes; errors name the file.
+    /// Parses the text of an included file; errors contain the name of the file.
     pub(crate) fn parse_file(text: &'t str, file: &str) -> Result<Self> {
         let mut xml = Self::parse(text).map_err(|error| match error {
             Error::Syntax { place, message } => {
@@ -57,12 +57,12 @@ impl<'t> Xml<'t> {
         Ok(xml)
     }
 
-    /// What was passed over, each once, in the order of the text.
+    /// Returns the warnings about ignored content, without duplicates, in the order of the text.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.borrow().clone()
     }
 
-    /// The outermost element.
+    /// Returns the root element.
     pub(crate) fn root(&self) -> Element<'_> {
         Element {
             node: self.document.root_element(),
@@ -74,7 +74,7 @@ impl<'t> Xml<'t> {
     }
 }
 
-/// An element that knows its place in the text.
+/// Element with its location in the text.
 #[derive(Clone, Copy)]
 pub(crate) struct Element<'a> {
     node: Node<'a, 'a>,
@@ -85,18 +85,18 @@ pub(crate) struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// Its tag, without a namespace.
+    /// Returns the tag without its namespace prefix.
     pub(crate) fn tag(&self) -> &'a str {
         self.node.tag_name().name()
     }
 
-    /// Its tag as it is written, with its prefix.
+    /// Returns the tag as written, with its prefix.
     pub(crate) fn qualified_tag(&self) -> &'a str {
         let rest = &self.text[self.node.range().start + 1..];
         &rest[..rest.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>').unwrap_or(rest.len())]
     }
 
-    /// Names, with their prefixes, and values of its attributes, declarations of prefixes included.
+    /// Returns the names (with prefixes) and values of the attributes, including namespace declarations.
     pub(crate) fn qualified_attributes(&self) -> Vec<(String, String)> {
         let written = self.node.attributes().map(|a| {
             let name = &self.text[a.range_qname()];
@@ -114,7 +114,7 @@ impl<'a> Element<'a> {
         out
     }
 
-    /// Elements and texts directly inside, in their order.
+    /// Returns the child elements and texts in document order.
     pub(crate) fn nodes(self) -> impl Iterator<Item = Result<Element<'a>, &'a str>> {
         self.node.children().filter_map(move |node| {
             if node.is_element() {
@@ -124,12 +124,12 @@ impl<'a> Element<'a> {
         })
     }
 
-    /// Line where it starts, from 1.
+    /// Returns the line (from 1) at which the element starts.
     pub(crate) fn line(&self) -> u32 {
         self.lines.at(self.node.range().start)
     }
 
-    /// Where its parts stand in the text.
+    /// Returns the byte offsets of the element's parts.
     pub(crate) fn layout(&self) -> Layout {
         let range = self.node.range();
         let text = &self.text[range.clone()];
@@ -143,17 +143,17 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Bytes of an attribute's value, without its quotes.
+    /// Returns the byte range of an attribute's value, without its quotes.
     pub(crate) fn value_range(&self, name: &str) -> Option<Range<usize>> {
         self.node.attribute_node(name).map(|a| a.range_value())
     }
 
-    /// Bytes of an attribute, with its name and quotes.
+    /// Returns the byte range of an attribute, including its name and quotes.
     pub(crate) fn attribute_range(&self, name: &str) -> Option<Range<usize>> {
         self.node.attribute_node(name).map(|a| a.range())
     }
 
-    /// Its line and tag, with the element around it where it has no name of its own.
+    /// Returns the line and tag, with the parent element if the element has no name of its own.
     pub(crate) fn place(&self) -> Place {
         let mut element = self.describe();
         if !self.file.is_empty() {
@@ -174,22 +174,22 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// An error of meaning at this element.
+    /// Creates a model error located at this element.
     pub(crate) fn error(&self, message: impl Into<String>) -> Error {
         Error::model(self.place(), message)
     }
 
-    /// An error about something that is not supported at this element.
+    /// Creates an error about an unsupported feature at this element.
     pub(crate) fn unsupported(&self, feature: impl Into<String>) -> Error {
         Error::unsupported(self.place(), feature)
     }
 
-    /// All elements directly inside that belong to the format.
+    /// Returns all child elements in the element's own namespace.
     pub(crate) fn children(self) -> impl Iterator<Item = Element<'a>> {
         self.all_children().filter(move |e| e.namespace() == self.namespace())
     }
 
-    /// All elements directly inside that are extensions in another namespace, with that namespace.
+    /// Returns all child elements that are extensions in another namespace, with that namespace.
     pub(crate) fn foreign_children(self) -> impl Iterator<Item = (Element<'a>, &'a str)> {
         let foreign = self.all_children().filter(move |e| e.namespace() != self.namespace());
         foreign.map(|e| (e, e.namespace().unwrap_or_default()))
@@ -203,12 +203,12 @@ impl<'a> Element<'a> {
         self.node.tag_name().namespace()
     }
 
-    /// The elements directly inside that have this tag.
+    /// Returns the child elements with this tag.
     pub(crate) fn children_named(self, tag: &str) -> impl Iterator<Item = Element<'a>> {
         self.children().filter(move |e| e.tag() == tag)
     }
 
-    /// The one element inside that has this tag, if any; a second one is an error.
+    /// Returns the only child element with this tag, if any; a second one is an error.
     pub(crate) fn child(&self, tag: &str) -> Result<Option<Element<'a>>> {
         let mut found = self.children_named(tag);
         let first = found.next();
@@ -218,7 +218,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// The first element inside that has this tag, if any; others are passed over with a warning.
+    /// Returns the first child element with this tag, if any; further ones are ignored with a warning.
     pub(crate) fn first_child(&self, tag: &str) -> Option<Element<'a>> {
         let mut found = self.children_named(tag);
         let first = found.next();
@@ -228,12 +228,12 @@ impl<'a> Element<'a> {
         first
     }
 
-    /// The first element inside that has this tag.
+    /// Returns the first child element with this tag; its absence is an error.
     pub(crate) fn required_first_child(&self, tag: &str) -> Result<Element<'a>> {
         self.first_child(tag).ok_or_else(|| self.error(format!("it needs a <{tag}>")))
     }
 
-    /// Notes something that was passed over, once.
+    /// Records a warning about ignored content, without duplicates.
     pub(crate) fn warn(&self, message: &str) {
         let text = format!("{}{message}", self.place());
         let mut warnings = self.warnings.borrow_mut();
@@ -242,27 +242,27 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// The element inside that has this tag.
+    /// Returns the only child element with this tag; its absence is an error.
     pub(crate) fn required_child(&self, tag: &str) -> Result<Element<'a>> {
         self.child(tag)?.ok_or_else(|| self.error(format!("it needs a <{tag}>")))
     }
 
-    /// The names and values of its attributes, without namespaces.
+    /// Returns the names and values of the attributes, without namespaces.
     pub(crate) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.node.attributes().map(|a| (a.name(), a.value()))
     }
 
-    /// An attribute's text.
+    /// Returns the text of an attribute.
     pub(crate) fn attribute(&self, name: &str) -> Option<&'a str> {
         self.node.attribute(name)
     }
 
-    /// An attribute's text, which must be there.
+    /// Returns the text of an attribute; its absence is an error.
     pub(crate) fn required(&self, name: &str) -> Result<&'a str> {
         self.attribute(name).ok_or_else(|| self.error(format!("it needs the attribute \"{name}\"")))
     }
 
-    /// An attribute that names something: neither empty nor with control characters.
+    /// Returns an attribute that is a name; an empty value or control characters are errors.
     pub(crate) fn identifier(&self, name: &str) -> Result<Option<&'a str>> {
         let Some(value) = self.attribute(name) else { return Ok(None) };
         if value.is_empty() {
@@ -274,19 +274,19 @@ impl<'a> Element<'a> {
         Ok(Some(value))
     }
 
-    /// An attribute that names something, which must be there.
+    /// Returns an attribute that is a name; its absence is an error.
     pub(crate) fn required_identifier(&self, name: &str) -> Result<&'a str> {
         self.required(name)?;
         Ok(self.identifier(name)?.unwrap_or_default())
     }
 
-    /// The text inside, without blanks around it; the first piece where there are several.
+    /// Returns the trimmed text content; the first nonempty piece if there are several.
     pub(crate) fn text(&self) -> &'a str {
         let pieces = self.node.children().filter(Node::is_text).filter_map(|n| n.text());
         pieces.map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
     }
 
-    /// The name that stands inside.
+    /// Returns the text content as a name.
     pub(crate) fn name_inside(&self) -> Result<&'a str> {
         match self.text() {
             "" => Err(self.error("it is empty: expected a name")),
@@ -297,7 +297,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Any number of finite numbers that stand inside.
+    /// Returns the text content as a list of finite numbers of any length.
     pub(crate) fn text_numbers(&self) -> Result<Vec<f64>> {
         let number = |token: &str| {
             let message = || self.error(format!("{} is not a finite number", quoted(token)));
@@ -306,20 +306,20 @@ impl<'a> Element<'a> {
         self.text().split_ascii_whitespace().map(number).collect()
     }
 
-    /// Exactly `N` finite numbers that stand inside.
+    /// Returns the text content as exactly `N` finite numbers.
     pub(crate) fn text_array<const N: usize>(&self) -> Result<[f64; N]> {
         let list = self.text_numbers()?;
         let found = list.len();
         <[f64; N]>::try_from(list).map_err(|_| self.error(format!("it has {found} numbers, expected {N}")))
     }
 
-    /// An attribute of any number of finite numbers.
+    /// Returns an attribute as a list of finite numbers of any length.
     pub(crate) fn number_list(&self, name: &str) -> Result<Option<Vec<f64>>> {
         let Some(text) = self.attribute(name) else { return Ok(None) };
         text.split_ascii_whitespace().map(|t| self.parse_number(name, t)).collect::<Result<_>>().map(Some)
     }
 
-    /// An attribute of exactly `N` finite numbers.
+    /// Returns an attribute as exactly `N` finite numbers.
     pub(crate) fn numbers<const N: usize>(&self, name: &str) -> Result<Option<[f64; N]>> {
         let Some(list) = self.number_list(name)? else { return Ok(None) };
         let found = list.len();
@@ -329,18 +329,18 @@ impl<'a> Element<'a> {
         })
     }
 
-    /// An attribute of one finite number.
+    /// Returns an attribute as one finite number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<f64>> {
         Ok(self.numbers::<1>(name)?.map(|[x]| x))
     }
 
-    /// An attribute of one finite number, which must be there.
+    /// Returns an attribute as one finite number; its absence is an error.
     pub(crate) fn required_number(&self, name: &str) -> Result<f64> {
         self.required(name)?;
         Ok(self.number(name)?.unwrap_or_default())
     }
 
-    /// An attribute that says yes or no.
+    /// Returns an attribute as a boolean.
     pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>> {
         match self.attribute(name).map(str::trim) {
             None => Ok(None),
@@ -356,26 +356,26 @@ impl<'a> Element<'a> {
     }
 }
 
-/// Where the parts of an element stand in the text (byte offsets).
+/// Byte offsets of the parts of an element.
 pub(crate) struct Layout {
-    /// The whole element.
+    /// Range of the whole element.
     pub(crate) range: Range<usize>,
-    /// After the tag's name: where a new attribute may go.
+    /// End of the tag's name, where a new attribute can be inserted.
     pub(crate) attributes: usize,
-    /// After the start tag (or the only one).
+    /// End of the start tag (or of the empty-element tag).
     pub(crate) start_tag_end: usize,
-    /// Where the end tag starts; `None` for `<…/>`.
+    /// Start of the end tag; `None` for `<…/>`.
     pub(crate) end_tag: Option<usize>,
 }
 
-/// A decimal number as C++ streams read it: sign, digits with a point, exponent; nothing infinite.
+/// Parses a finite decimal number as C++ streams do: sign, digits with a decimal point, exponent.
 pub(crate) fn parse_number(token: &str) -> Option<f64> {
-    // Rust also takes "inf", "infinity" and "nan"; the alphabet keeps them out.
+    // Rust also accepts "inf", "infinity" and "nan"; the check of the characters excludes them.
     let plain = token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     token.parse().ok().filter(|x: &f64| plain && x.is_finite())
 }
 
-/// A tag at the start of a text, without its quoted values: these are blanks.
+/// Returns the tag at the start of a text with its quoted values replaced by blanks.
 pub(crate) fn without_quotes(text: &str) -> String {
     let length = Tag::scan(text).length.unwrap_or(text.len());
     let mut quote = None;
@@ -389,14 +389,14 @@ pub(crate) fn without_quotes(text: &str) -> String {
             quote = Some(b);
             b
         }
-        // One byte for each, so that places stay.
+        // One byte per input byte, so that offsets are preserved.
         (None, _) if b.is_ascii() => b,
         (None, _) => b'_',
     });
     letters.map(char::from).collect()
 }
 
-/// A piece of the input for an error: quoted, on one line, not too long.
+/// Returns a piece of the input for an error message: quoted, on one line, shortened.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", short(text))
 }
@@ -410,7 +410,7 @@ fn short(text: &str) -> String {
     out
 }
 
-/// Refuses what would cost the parser unbounded time, memory or stack, in one pass over the text.
+/// Rejects texts that would need unbounded time, memory or stack in the parser, in one pass over the text.
 fn scan(text: &str, lines: &Lines<'_>) -> Result<()> {
     let refuse = |at: usize, message: String| {
         Err(Error::syntax(Place { line: Some(lines.at(at)), element: String::new() }, message))
@@ -447,20 +447,20 @@ fn scan(text: &str, lines: &Lines<'_>) -> Result<()> {
             }
             tag.length
         };
-        // What is not closed is the parser's to complain about.
+        // The parser reports unclosed constructs.
         let Some(length) = length else { return Ok(()) };
         at += length;
     }
     Ok(())
 }
 
-/// What a scan of one tag finds.
+/// Result of scanning one tag.
 struct Tag {
-    /// Bytes to the end of the tag; `None` where it does not end.
+    /// Number of bytes up to the end of the tag; `None` if the tag does not end.
     length: Option<usize>,
-    /// Whether it is `</…>`.
+    /// Whether the tag is `</…>`.
     closes: bool,
-    /// Whether it is `<…/>`.
+    /// Whether the tag is `<…/>`.
     empty: bool,
     /// Number of quoted values.
     attributes: usize,
@@ -504,7 +504,7 @@ fn syntax(lines: &Lines<'_>, error: &roxmltree::Error) -> Error {
             format!("expected </{}>, not </{}>", short(expected), short(actual))
         }
         other => {
-            // The line stands in the place already.
+            // The location already contains the line.
             let message = other.to_string().replacen(&format!(" at {}", other.pos()), "", 1);
             format!("not well-formed XML: {}", short(&message))
         }

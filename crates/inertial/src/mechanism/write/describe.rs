@@ -1,4 +1,4 @@
-//! Models of any format as mechanism files.
+//! Conversion of models of any format to mechanism files.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use crate::mechanism::{self, Base, JointDynamics, JointSpec, JointType, Mechanis
 use crate::spatial::{Inertia, Pose, rotation_from_rpy};
 use crate::{Error, Place, Result};
 
-/// Deviation of a rotation that is written as angles: a few roundings.
+/// Tolerance of a rotation that is written as angles: a few rounding errors.
 const ROTATION: f64 = 2e-15;
 
-/// The two ways to write a mechanism file.
+/// Syntax of a mechanism file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// JSON.
@@ -26,8 +26,8 @@ pub enum Syntax {
     Toml,
 }
 
-/// Describes a model as a mechanism file. The root link of other formats becomes a body that is fixed to the ground, or floats
-/// where `base` says so. Collision shapes have no place in the file.
+/// Describes a model as a mechanism file. The root link of other formats becomes a body that is fixed to the ground, or
+/// that floats if `base` is floating. Collision shapes are not part of the file format.
 ///
 /// ```
 /// use inertial::mechanism::write::{Syntax, describe};
@@ -47,7 +47,7 @@ pub fn describe(model: &MechanismBuilder, base: Option<Base>, syntax: Syntax) ->
     text.map_err(|message| Error::model(Place::default(), message))
 }
 
-/// Bodies under headers of their own, everything else in single lines.
+/// Writes a document as TOML, with bodies under headers of their own and everything else in single lines.
 fn toml(document: &Document) -> Result<String, toml::ser::Error> {
     let mut out = String::new();
     let mut line = |key: &str, value: Option<String>| {
@@ -60,7 +60,7 @@ fn toml(document: &Document) -> Result<String, toml::ser::Error> {
     line("gravity", document.gravity.as_ref().map(inline).transpose()?);
     let assembly = Some(&document.assembly).filter(|a| !a.is_empty());
     line("assembly", assembly.map(inline).transpose()?);
-    // Lists of few entries stand before the bodies, whose headers end the keys of the file.
+    // Short lists precede the bodies, whose headers end the top-level keys of the file.
     line("loops", list(&document.loops)?);
     line("rotors", list(&document.rotors)?);
     line("wheels", list(&document.wheels)?);
@@ -80,7 +80,7 @@ fn toml(document: &Document) -> Result<String, toml::ser::Error> {
     Ok(out)
 }
 
-/// A list with an entry on each line; none where it is empty.
+/// Formats a list with one entry per line; `None` if it is empty.
 fn list(entries: &[impl Serialize]) -> Result<Option<String>, toml::ser::Error> {
     let lines = entries.iter().map(|entry| Ok(format!("  {},\n", inline(entry)?)));
     let lines = lines.collect::<Result<String, toml::ser::Error>>()?;
@@ -230,7 +230,7 @@ fn described_joint(joint: &JointSpec) -> Joint {
     }
 }
 
-/// What a file says of a type of joint.
+/// Joint type in terms of the file format.
 struct Shape {
     kind: Kind,
     axis: Option<[f64; 3]>,
@@ -265,7 +265,7 @@ fn limits(limits: &mechanism::Limits) -> Option<Limits> {
     })
 }
 
-/// A pose by its position and angles; by a matrix where angles would lose digits.
+/// Describes a pose by its position and angles, or by a matrix if angles would lose digits.
 fn origin(pose: &Pose<f64>) -> Origin {
     let mut out = Origin::default();
     if pose.translation != Vector3::zeros() {
@@ -284,7 +284,7 @@ fn origin(pose: &Pose<f64>) -> Origin {
     out
 }
 
-/// The number of few digits that an angle is but for rounding; the angle itself where there is none.
+/// Returns the short decimal that equals an angle up to rounding, or the angle itself if there is none.
 fn without_rounding(angle: f64) -> f64 {
     let short = format!("{angle:.12}").parse().unwrap_or(angle);
     if (short - angle).abs() <= 5e-16 * angle.abs().max(1.0) { short + 0.0 } else { angle }

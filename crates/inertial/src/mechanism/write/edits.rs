@@ -1,4 +1,4 @@
-//! Changes of pieces of an XML text, every other byte as it was.
+//! Edits of an XML text; all other bytes stay unchanged.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use nalgebra::Vector3;
 
 use crate::mechanism::read::xml::{Element, parse_number};
 
-/// Replacements of pieces of a text.
+/// Replacements of parts of a text.
 pub(super) struct Edits<'t> {
     text: &'t str,
     pub(super) newline: &'static str,
@@ -19,7 +19,7 @@ impl<'t> Edits<'t> {
         Self { text, newline, pieces: Vec::new() }
     }
 
-    /// Appends lines inside an element, indented as its surroundings are; a leading tab stands for one level more.
+    /// Appends lines inside an element with the indentation of its surroundings; a leading tab means one more level.
     pub(super) fn append(&mut self, element: Element<'_>, lines: &[String]) {
         let layout = element.layout();
         let outer = self.line_indent(layout.range.start).unwrap_or("").to_owned();
@@ -43,7 +43,7 @@ impl<'t> Edits<'t> {
                 self.replace(slash..layout.start_tag_end, format!(">{block}{newline}{outer}</{name}>"));
             }
             Some(end) => {
-                // After the last thing inside, so that the end tag keeps its own line.
+                // Inserted after the last content, so that the end tag keeps its own line.
                 let inside = self.text[layout.start_tag_end..end].trim_end();
                 let tail = if self.text[layout.start_tag_end..end].contains('\n') {
                     String::new()
@@ -55,7 +55,7 @@ impl<'t> Edits<'t> {
         }
     }
 
-    /// Puts a line first inside an element, indented as its first child is.
+    /// Inserts a line first inside an element, with the indentation of its first child.
     pub(super) fn prepend(&mut self, element: Element<'_>, line: String) {
         let layout = element.layout();
         if layout.end_tag.is_none() {
@@ -66,7 +66,7 @@ impl<'t> Edits<'t> {
         self.insert(layout.start_tag_end, gap.unwrap_or_default() + &line);
     }
 
-    /// Takes an attribute away, with the blank before it.
+    /// Removes an attribute and the blank before it.
     pub(super) fn remove_attribute(&mut self, element: Element<'_>, name: &str) {
         let Some(mut range) = element.attribute_range(name) else { return };
         if self.text[..range.start].ends_with([' ', '\t', '\n']) {
@@ -75,7 +75,7 @@ impl<'t> Edits<'t> {
         self.replace(range, String::new());
     }
 
-    /// The indentation of what starts at an offset, where nothing but blanks stands before it on its line.
+    /// Returns the indentation at an offset if only blanks precede it on its line.
     pub(super) fn line_indent(&self, at: usize) -> Option<&'t str> {
         let before = &self.text[..at];
         let line = &before[before.rfind('\n')? + 1..];
@@ -93,7 +93,7 @@ impl<'t> Edits<'t> {
         self.set_text(element, name, *value == Vector3::zeros(), same, numbers(value));
     }
 
-    /// Sets an attribute; one that is missing is added unless its value is what its absence means.
+    /// Sets an attribute; a missing attribute is added unless the value is its default.
     fn set_text(
         &mut self,
         element: Element<'_>,
@@ -119,7 +119,7 @@ impl<'t> Edits<'t> {
     }
 
     pub(super) fn apply(mut self) -> String {
-        // Stable: insertions at one place keep their order.
+        // Stable sort: insertions at one position keep their order.
         self.pieces.sort_by_key(|(range, _)| (range.start, range.end));
         let mut out = String::with_capacity(self.text.len() + 64 * self.pieces.len());
         let mut at = 0;
@@ -133,7 +133,7 @@ impl<'t> Edits<'t> {
     }
 }
 
-/// The fewest digits that read back as the same number.
+/// Formats a number with the fewest digits that read back as the same value.
 pub(super) fn number(x: f64) -> String {
     // Adding zero turns −0 into 0.
     format!("{:?}", x + 0.0)

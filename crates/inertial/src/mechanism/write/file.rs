@@ -1,4 +1,4 @@
-//! New inertials for a mechanism file, every other byte unchanged.
+//! Replacement of inertials in a mechanism file; all other bytes stay unchanged.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
 use places::{DynamicsPlace, EntryPlace, JointPlace, Places, is_json};
 
-/// Replaces the inertials of the bodies that `inertias` names, and of rotors named `JOINT.rotor` (the second rotor of a
+/// Replaces the inertials of the bodies named in `inertias`, and of rotors named `JOINT.rotor` (the second rotor of a
 /// joint is `JOINT.rotor2`). An entry without inertial gets one. Nothing else in the text changes.
 ///
 /// ```
@@ -31,7 +31,7 @@ pub fn replace_inertials(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Resul
     replace_values(text, inertias, &[])
 }
 
-/// New values of a joint's `dynamics`; absent ones stay as they are.
+/// New values of a joint's `dynamics`; absent values are not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct NewDynamics {
     /// Viscous damping.
@@ -51,7 +51,7 @@ impl NewDynamics {
     }
 }
 
-/// The same, and new values of the `dynamics` of joints.
+/// Replaces inertials as [`replace_inertials`] does, and values of the `dynamics` of joints.
 pub fn replace_values(
     text: &str,
     inertias: &[(&str, Inertia<f64>)],
@@ -85,7 +85,7 @@ pub fn replace_values(
         done = range.end;
     }
     out.push_str(&text[done..]);
-    // A table may be written in more ways than new keys can be put into: what was written is read again.
+    // New keys cannot be added to every notation of a table, so the result is read back and checked.
     let read = if joints.is_empty() { described } else { file::read(&out)? };
     for (name, new) in joints {
         let found = read.joints.iter().find(|j| j.name == *name).map(|j| j.dynamics).unwrap_or_default();
@@ -99,9 +99,9 @@ pub fn replace_values(
     Ok(out)
 }
 
-/// The text with new inertias of bodies (by their names in the mechanism, in their frames, rotors too) and new dynamics of
-/// joints: reading it with the same options gives these values. Links that are fixed together share as
-/// [`super::urdf::write_bodies`] says.
+/// Writes new inertias of bodies (by their names in the mechanism, in their frames, including rotors) and new dynamics
+/// of joints. Reading the result with the same options gives these values. Links that are fixed together share the
+/// inertia as described for [`super::urdf::write_bodies`].
 pub fn write_bodies(
     text: &str,
     options: &BuildOptions,
@@ -126,7 +126,7 @@ fn edit_dynamics(text: &str, joint: &JointPlace, new: &NewDynamics, edits: &mut 
     ] {
         match (value, place) {
             (Some(value), Some(range)) => edits.push((range, format!("{value:?}"))),
-            // What is not there is zero.
+            // A missing value is zero.
             (Some(value), None) if value != 0.0 => missing.push(format!("{}{value:?}", key(name))),
             _ => {}
         }
@@ -142,7 +142,7 @@ fn edit_dynamics(text: &str, joint: &JointPlace, new: &NewDynamics, edits: &mut 
         let comma = if text[at + 1..].trim_start().starts_with('}') { "" } else { ", " };
         edits.push((at + 1..at + 1, format!("{entry}{comma}")));
     } else {
-        // A table with a header of its own: on lines below it.
+        // The table has its own header: the keys are added on the lines below it.
         let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
         let lines = if joint.dynamics.is_some() { missing.join("\n") } else { entry };
         edits.push((end..end, format!("\n{lines}")));
@@ -171,7 +171,7 @@ fn edit(text: &str, entry: &EntryPlace, inertia: &Inertia<f64>, edits: &mut Vec<
             let _ = write!(new, "{comma}{}{value:?}", key(name));
         }
         new.push_str(" } }");
-        // First in the braces, or on a line of its own below the header `[[bodies]]`.
+        // Inserted first in the braces, or on a line of its own below the header `[[bodies]]`.
         if inline(start) {
             edits.push((start + 1..start + 1, format!("{new}, ")));
         } else {

@@ -1,4 +1,4 @@
-//! New values into an MJCF text, every other byte as it was.
+//! Replacement of values in an MJCF text; all other bytes stay unchanged.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,13 @@ use crate::mechanism::{BuildOptions, MechanismBuilder};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
 
-/// Deviation, relative to the largest number, with which values read back: some dozen roundings.
+/// Tolerance for values that are read back, relative to the largest number: about a dozen rounding errors.
 const TOLERANCE: f64 = 1e-9;
 
-/// Attributes of `<inertial>` that turn its axes.
+/// Attributes of `<inertial>` that rotate its axes.
 const ORIENTATIONS: [&str; 5] = ["quat", "axisangle", "euler", "xyaxes", "zaxis"];
 
-/// Refuses texts that cannot be written: those that include other files.
+/// Rejects texts that cannot be written: those that include other files.
 pub fn check(text: &str) -> Result<()> {
     if includes_files(text)? {
         return Err(Error::unsupported(
@@ -33,9 +33,9 @@ pub fn check(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The text with new inertias of bodies (by their names in the mechanism, in their frames) and new dynamics of joints:
-/// reading it with the same options gives these values. Bodies that are fixed together share as
-/// [`super::urdf::write_bodies`] says.
+/// Writes new inertias of bodies (by their names in the mechanism, in their frames) and new dynamics of joints. Reading
+/// the result with the same options gives these values. Bodies that are fixed together share the inertia as described
+/// for [`super::urdf::write_bodies`].
 pub fn write_bodies(
     text: &str,
     options: &BuildOptions,
@@ -51,7 +51,8 @@ pub fn write_bodies(
 
 /// Replaces inertias of links, each in its link's frame, and dynamics of joints.
 ///
-/// A body without `<inertial>` gets one, which counts before its geoms. A tensor is written along the axes of the body.
+/// A body without `<inertial>` gets one, which takes precedence over its geoms. A tensor is written along the axes of
+/// the body.
 ///
 /// ```
 /// use inertial::mechanism::write::mjcf::replace_values;
@@ -90,7 +91,7 @@ pub fn replace_values(
     Ok(out)
 }
 
-/// Refuses what does not read back: settings of the compiler and classes may change values.
+/// Rejects values that do not read back: compiler settings and classes may change them.
 fn verify(
     model: &MechanismBuilder,
     links: &[(&str, Inertia<f64>)],
@@ -170,7 +171,7 @@ impl Edits<'_> {
             [("damping", new.damping), ("frictionloss", new.friction), ("armature", new.armature)]
         {
             let Some(value) = value else { continue };
-            // A class may give what the element does not.
+            // A missing attribute is always added: a class may define another value.
             match joint.value_range(name) {
                 Some(range) => self.replace(range, number(value)),
                 None => self.insert(joint.layout().attributes, format!(" {name}=\"{}\"", number(value))),

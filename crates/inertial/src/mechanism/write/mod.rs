@@ -1,4 +1,4 @@
-//! Writers of model texts: new values in, every other byte as it was.
+//! Writers of model texts: they replace values and keep all other bytes.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ pub mod urdf;
 pub use describe::{Syntax, describe};
 pub use share::Shares;
 
-/// Replaces the inertias of links and rotors (named as in [`super::MechanismBuilder::rotor_names`]) in a model of any
-/// format that can be written, each in its own frame.
+/// Replaces the inertias of links and rotors (named as in [`super::MechanismBuilder::rotor_names`]), each in its own
+/// frame, in a model of any format that can be written.
 pub fn replace_inertias(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Result<String> {
     match detect(text) {
         Format::File => file::replace_inertials(text, inertias),
@@ -40,8 +40,8 @@ pub fn replace_inertias(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Result
     }
 }
 
-/// Links and rotors whose inertias change where the bodies of `mechanism`, which was built from `model`, take those of `new`. Links
-/// that are fixed together keep their shares of the mass.
+/// Returns the links and rotors whose inertias change if the bodies of `mechanism`, which was built from `model`, take
+/// those of `new`. Links that are fixed together keep their shares of the mass.
 pub fn changed_links(model: &MechanismBuilder, mechanism: &Mechanism, new: &Mechanism) -> Result<Shares> {
     let with_mass = |b: &&Body| b.kind != BodyKind::Massless;
     let bodies: Vec<_> =
@@ -49,8 +49,8 @@ pub fn changed_links(model: &MechanismBuilder, mechanism: &Mechanism, new: &Mech
     share::share(model, &model.rotor_names(), mechanism, &bodies)
 }
 
-/// Inertias of the links that make up the bodies of `new`, each in its own frame, as [`changed_links`] divides them. Links without
-/// inertia are left out.
+/// Returns the inertias of the links that make up the bodies of `new`, each in its own frame, divided as in
+/// [`changed_links`]. Links without inertia are omitted.
 pub fn link_inertias(
     model: &MechanismBuilder,
     mechanism: &Mechanism,

@@ -1,4 +1,4 @@
-//! New values into an SDF text, every other byte as it was.
+//! Replacement of values in an SDF text; all other bytes stay unchanged.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::mechanism::read::xml::{Element, Xml, parse_number};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
 
-/// Deviation, relative to the largest number, with which values read back: some dozen roundings.
+/// Tolerance for values that are read back, relative to the largest number: about a dozen rounding errors.
 const TOLERANCE: f64 = 1e-9;
 
 /// Replaces inertias of links, each in its link's frame, and friction of joints.
@@ -50,7 +50,7 @@ pub fn replace_values(
         }
         Ok(edits.apply())
     })?;
-    // What is written is read again before it replaces anything.
+    // The result is read back and checked.
     let again = read(&out)?;
     for (name, wanted) in links {
         let found = again.links.iter().find(|l| l.name == *name).and_then(|l| l.inertia);
@@ -73,7 +73,7 @@ impl Edits<'_> {
         if inertia.mass == 0.0 && inertia.first_moment != Vector3::zeros() {
             return Err(link.element.error("first moments without mass cannot be written in SDF"));
         }
-        // Values that are missing count as these.
+        // The third entry is the default of a missing element.
         let entries = [
             ("ixx", tensor[(0, 0)], 1.0),
             ("ixy", tensor[(0, 1)], 0.0),
@@ -147,7 +147,7 @@ impl Edits<'_> {
         Ok(())
     }
 
-    /// Sets the number in a child element; one that is missing is added unless its value is what its absence means.
+    /// Sets the number in a child element; a missing element is added unless the value is its default.
     fn set_child(&mut self, element: Element<'_>, tag: &str, value: f64, default: f64) {
         match element.first_child(tag) {
             Some(child) if parse_number(child.text()) == Some(value) => {}
@@ -157,7 +157,7 @@ impl Edits<'_> {
         }
     }
 
-    /// Replaces all that stands inside an element.
+    /// Replaces the content of an element.
     fn replace_text(&mut self, element: Element<'_>, text: String) {
         let layout = element.layout();
         if let Some(end) = layout.end_tag {

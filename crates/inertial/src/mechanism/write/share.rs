@@ -1,4 +1,4 @@
-//! From the values of bodies to those of the links that make them up.
+//! Distribution of the inertias of bodies among the links that make them up.
 
 use nalgebra::{Cholesky, Matrix3, Matrix4, SymmetricEigen, Vector3};
 
@@ -6,19 +6,19 @@ use crate::mechanism::{Body, BodyKind, Link, Mechanism, MechanismBuilder};
 use crate::spatial::{Inertia, PseudoInertia};
 use crate::{Error, Place, Result};
 
-/// New inertias of links, each in its own frame, and what people should know of them.
+/// New inertias of links, each in its own frame, with warnings for the user.
 #[derive(Debug, Clone, Default)]
 pub struct Shares {
     /// Names of links and rotors with their inertias.
     pub links: Vec<(String, Inertia<f64>)>,
-    /// What people should know of them.
+    /// Warnings for the user.
     pub notes: Vec<String>,
 }
 
 /// Finds new inertias of links so that the mechanism built from them has the given inertias of bodies.
 ///
-/// Links that are fixed together keep their shares of the body's mass, see [`split`]. The dead weight of rotors stays as
-/// it is.
+/// Links that are fixed together keep their shares of the body's mass, see [`split`]. The dead weight of rotors does
+/// not change.
 pub(super) fn share(
     model: &MechanismBuilder,
     rotor_links: &[String],
@@ -36,7 +36,7 @@ pub(super) fn share(
             let described = &model.rotors[rotor];
             let inertia = match body.kind {
                 BodyKind::SymmetricRotor => {
-                    // The spin inertia alone changes; what the carrier feels does not depend on it.
+                    // Only the spin inertia changes; the part added to the carrier does not depend on it.
                     let spin = wanted.rotational[(2, 2)] - body.inertia.rotational[(2, 2)];
                     let axis = described.axis.normalize();
                     let added = Inertia { rotational: axis * axis.transpose() * spin, ..Inertia::zero() };
@@ -57,7 +57,7 @@ fn share_body(mechanism: &Mechanism, index: usize, body: &Body, wanted: Inertia<
         return;
     }
     let links = || mechanism.links().iter().filter(move |l| l.body == Some(index));
-    // The link whose frame is the body's frame and that all others are fixed to comes first in the tree.
+    // The link whose frame is the body's frame, to which all others are fixed, comes first in the tree.
     let Some(first) = links().find(|l| l.name == body.name).or_else(|| links().next()) else { return };
     let in_body = |link: &Link| Some(link.inertia?.transformed(&link.pose)).filter(|i| *i != Inertia::zero());
     let parts: Vec<(&Link, Inertia<f64>)> = links().filter_map(|link| Some((link, in_body(link)?))).collect();
@@ -69,7 +69,7 @@ fn share_body(mechanism: &Mechanism, index: usize, body: &Body, wanted: Inertia<
         shares.links.push((first.name.clone(), own + (wanted - body.inertia)));
         return;
     };
-    // The largest part takes the rest, so that the sum is the target but for rounding.
+    // The largest part takes the remainder, so that the sum equals the target up to rounding.
     let mut rest = target;
     for (link, part) in parts.iter().filter(|(link, _)| link.name != largest.name) {
         let new = division.of(part);
@@ -86,22 +86,23 @@ fn share_body(mechanism: &Mechanism, index: usize, body: &Body, wanted: Inertia<
     }
 }
 
-/// How the parts of a body share its new inertia.
+/// Distribution of a body's new inertia among its parts.
 struct Division {
     /// Factor of all masses.
     mass: f64,
     /// Centres of mass of the old and the new body.
     centres: [Vector3<f64>; 2],
-    /// Map of distances from the centre of mass; where there is none, all parts are like the whole body.
+    /// Linear map of positions relative to the centre of mass; without one, all parts are proportional to the whole
+    /// body.
     stretch: Option<Matrix3<f64>>,
-    /// Second moments of the new body about its centre of mass, per mass.
+    /// Second moments of the new body about its centre of mass, per unit mass.
     moments: Matrix3<f64>,
 }
 
-/// Divides the inertia of a body among parts in proportion to what they had: each keeps its share of the mass, and the mass
-/// moves by the one affine map that takes the second moments of the old body to those of the new one with the least motion
-/// (the optimal transport between two Gaussians). Bodies that can exist stay such bodies. `None` where the old or the new body
-/// has no mass or the new one cannot exist.
+/// Divides the inertia of a body among its parts in proportion to their old inertias. Each part keeps its share of the
+/// mass. The mass moves by the affine map that takes the second moments of the old body to those of the new one with
+/// the least motion (the optimal transport between two Gaussians). Physically consistent parts stay consistent. Returns
+/// `None` if the old or the new body has no mass or the new one is not physically consistent.
 fn split(old: &Inertia<f64>, new: &Inertia<f64>) -> Option<Division> {
     if !(old.mass > 0.0 && new.mass > 0.0 && is_possible(new)) {
         return None;
@@ -122,7 +123,7 @@ fn split(old: &Inertia<f64>, new: &Inertia<f64>) -> Option<Division> {
     Some(Division { mass: new.mass / old.mass, centres, stretch, moments: to })
 }
 
-/// Square root of a positive definite matrix, or its inverse; `None` of others.
+/// Returns the square root of a positive definite matrix, or the inverse of that root; `None` for other matrices.
 fn root(m: &Matrix3<f64>, inverse: bool) -> Option<Matrix3<f64>> {
     let eigen = SymmetricEigen::new(*m);
     let least = eigen.eigenvalues.max() * 1e-12;
@@ -134,7 +135,7 @@ fn root(m: &Matrix3<f64>, inverse: bool) -> Option<Matrix3<f64>> {
 }
 
 impl Division {
-    /// New inertia of a part, in the frame of the body.
+    /// Computes the new inertia of a part, in the frame of the body.
     fn of(&self, part: &Inertia<f64>) -> Inertia<f64> {
         let mass = part.mass * self.mass;
         let Some(stretch) = self.stretch else {
@@ -148,12 +149,12 @@ impl Division {
     }
 }
 
-/// Inertia of a mass with these second moments about its centre.
+/// Returns the inertia of a mass with these second moments about its centre.
 fn with_moments(mass: f64, com: Vector3<f64>, moments: Matrix3<f64>) -> Inertia<f64> {
     Inertia::from_com(mass, com, Matrix3::from_diagonal_element(moments.trace()) - moments)
 }
 
-/// Whether the pseudo-inertia is positive semidefinite within rounding, in units in which its diagonal is one.
+/// Returns whether the pseudo-inertia, scaled to a unit diagonal, is positive semidefinite within rounding.
 fn is_possible(inertia: &Inertia<f64>) -> bool {
     let p = PseudoInertia::from(inertia).0;
     let size = p.diagonal().map(|d| d.abs().sqrt());

@@ -1,4 +1,4 @@
-//! New values into a URDF text, and every other byte as it was.
+//! Replacement of values in a URDF text; all other bytes stay unchanged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::mechanism::read::xml::{Element, Xml};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
 
-/// Values for a URDF. What is not named stays as it is.
+/// New values for a URDF. Everything that is not named stays unchanged.
 ///
 /// ```
 /// use inertial::mechanism::write::urdf::NewValues;
@@ -35,7 +35,7 @@ pub struct NewValues<'a> {
     pub joints: Vec<(&'a str, Friction)>,
 }
 
-/// What `<dynamics>` says of a joint.
+/// Values of a joint's `<dynamics>` element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Friction {
     /// Viscous damping (N m s/rad or N s/m).
@@ -44,20 +44,20 @@ pub struct Friction {
     pub friction: f64,
 }
 
-/// A text with the values of whole bodies in it.
+/// Text with new values of whole bodies.
 #[derive(Debug, Clone)]
 pub struct Written {
-    /// The text.
+    /// Text with the new values.
     pub text: String,
-    /// What people should know of it.
+    /// Warnings for the user.
     pub notes: Vec<String>,
 }
 
 impl NewValues<'_> {
-    /// The text with these values.
+    /// Returns the text with these values.
     ///
-    /// A tensor is written along the link's axes (`rpy` becomes zero), numbers in the fewest digits that read back as
-    /// the same value. A value that the text already has keeps its digits.
+    /// A tensor is written along the link's axes (`rpy` becomes zero). Numbers have the fewest digits that read back as
+    /// the same value. A value that does not change keeps its digits.
     pub fn write(&self, text: &str) -> Result<String> {
         let repaired = repaired(text);
         let xml = Xml::parse(&repaired.text)?;
@@ -88,11 +88,11 @@ impl NewValues<'_> {
     }
 }
 
-/// The text with new inertias of bodies (by their names in the mechanism, in their frames) and new friction of joints.
+/// Writes new inertias of bodies (by their names in the mechanism, in their frames) and new friction of joints.
 ///
-/// Reading the result with the same options gives these values. Links that are fixed together keep their shares of the mass:
-/// their mass moves by one affine map. Where the new or the old body cannot exist, the link nearest the base takes the
-/// difference.
+/// Reading the result with the same options gives these values. Links that are fixed together keep their shares of the
+/// mass: their mass moves by one affine map. If the new or the old body is not physically consistent, the link nearest
+/// the base takes the difference.
 pub fn write_bodies(
     text: &str,
     options: &BuildOptions,
@@ -128,7 +128,7 @@ impl Edits<'_> {
         let inertial = link.first_child("inertial");
         let Some((inertial, mass)) = inertial.and_then(|i| i.first_child("mass").map(|mass| (i, mass)))
         else {
-            // An element without mass says nothing.
+            // An element without mass has no effect.
             if let Some(empty) = inertial.filter(|_| *inertia != Inertia::zero()) {
                 self.replace(empty.layout().range, String::new());
             }

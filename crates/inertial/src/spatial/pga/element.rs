@@ -5,24 +5,24 @@ use nalgebra::{Vector3, Vector4};
 use super::Multivector;
 use crate::spatial::{Field, Force, Motion};
 
-// Bit sets of the blades in the paper's cyclic basis; the negated ones are stored in ascending order.
+// Bit sets of the blades in the paper's cyclic basis; negated blades are stored in ascending order.
 const E0: usize = 0b0001;
 const E123: usize = 0b1110;
-/// `e1 e2 e3`.
+/// Blades `e1 e2 e3`.
 const NORMAL: [usize; 3] = [0b0010, 0b0100, 0b1000];
-/// `e23 e31 e12`, with signs.
+/// Blades `e23 e31 e12`, with signs.
 const DIRECTION: [(usize, bool); 3] = [(0b1100, false), (0b1010, true), (0b0110, false)];
-/// `e01 e02 e03`.
+/// Blades `e01 e02 e03`.
 const MOMENT: [usize; 3] = [0b0011, 0b0101, 0b1001];
-/// `e032 e013 e021`, with signs.
+/// Blades `e032 e013 e021`, with signs.
 const POSITION: [(usize, bool); 3] = [(0b1101, true), (0b1011, false), (0b0111, true)];
 
-/// A geometric element: a multivector of one kind.
+/// Geometric element: a multivector of one kind.
 pub trait Element<T: Field>: Copy {
     /// Converts to a multivector.
     fn to_multivector(&self) -> Multivector<T>;
 
-    /// The part of this kind of a multivector.
+    /// Extracts the part of this kind from a multivector.
     fn from_multivector(m: &Multivector<T>) -> Self;
 }
 
@@ -30,7 +30,7 @@ fn signed<T: Field>(x: T, negative: bool) -> T {
     if negative { -x } else { x }
 }
 
-/// The plane `normal · x + offset = 0`; with zero normal the plane at infinity.
+/// Plane `normal · x + offset = 0`; a zero normal gives the plane at infinity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plane<T: Field = f64> {
     /// Coefficients of `e1 e2 e3`.
@@ -40,7 +40,7 @@ pub struct Plane<T: Field = f64> {
 }
 
 impl<T: Field> Plane<T> {
-    /// The line where two planes meet, `a ∧ b`.
+    /// Returns the line where two planes meet, `a ∧ b`.
     pub fn meet(&self, o: &Self) -> Line<T> {
         Line {
             direction: self.normal.cross(&o.normal),
@@ -48,7 +48,7 @@ impl<T: Field> Plane<T> {
         }
     }
 
-    /// The point where a plane meets a line, `p ∧ L`.
+    /// Returns the point where a plane meets a line, `p ∧ L`.
     pub fn meet_line(&self, line: &Line<T>) -> Point<T> {
         Point {
             position: self.normal.cross(&line.moment) - line.direction * self.offset,
@@ -56,7 +56,7 @@ impl<T: Field> Plane<T> {
         }
     }
 
-    /// `n · x + d w`: zero where the point lies on the plane.
+    /// Computes `n · x + d w`, which is zero if the point lies on the plane.
     pub fn incidence(&self, p: &Point<T>) -> T {
         self.normal.dot(&p.position) + self.offset * p.weight
     }
@@ -77,9 +77,9 @@ impl<T: Field> Element<T> for Plane<T> {
     }
 }
 
-/// A line in Plücker coordinates (eq. 14), or any bivector: a twist or a wrench.
+/// Line in Plücker coordinates (eq. 14), or any bivector: a twist or a wrench.
 ///
-/// A line through `p` along `d` has moment `p × d`; with zero direction it lies at infinity.
+/// A line through `p` along `d` has moment `p × d`; a line with zero direction lies at infinity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line<T: Field = f64> {
     /// Coefficients of `e23 e31 e12`.
@@ -89,23 +89,24 @@ pub struct Line<T: Field = f64> {
 }
 
 impl<T: Field> Line<T> {
-    /// The line through a finite point along a direction.
+    /// Creates the line through a finite point along a direction.
     pub fn through(point: &Vector3<T>, direction: Vector3<T>) -> Self {
         Self { direction, moment: point.cross(&direction) }
     }
 
-    /// `L ∧ L'` over the pseudoscalar: the power of a wrench along a twist (eq. 31); for lines zero where they meet.
+    /// Computes `L ∧ L'` over the pseudoscalar: the power of a wrench along a twist (eq. 31), and zero for lines that
+    /// intersect.
     #[inline]
     pub fn wedge(&self, o: &Self) -> T {
         self.direction.dot(&o.moment) + self.moment.dot(&o.direction)
     }
 
-    /// Returns whether it is a line at all: `L ∧ L = 0`.
+    /// Returns whether the bivector is a line: `L ∧ L = 0`.
     pub fn is_simple(&self) -> bool {
         self.direction.dot(&self.moment).is_zero()
     }
 
-    /// The plane through a line and a point, `L ∨ P`.
+    /// Returns the plane through a line and a point, `L ∨ P`.
     pub fn join(&self, p: &Point<T>) -> Plane<T> {
         Plane {
             normal: p.position.cross(&self.direction) - self.moment * p.weight,
@@ -113,7 +114,7 @@ impl<T: Field> Line<T> {
         }
     }
 
-    /// `L × L'` (eq. 28): for twists the negative of their spatial cross product.
+    /// Computes `L × L'` (eq. 28), for twists the negative of their spatial cross product.
     pub fn commutator(&self, o: &Self) -> Self {
         Self {
             direction: o.direction.cross(&self.direction),
@@ -163,7 +164,7 @@ impl<T: Field> Element<T> for Line<T> {
     }
 }
 
-/// A point in homogeneous coordinates (eq. 13): weight zero is a direction, a point at infinity.
+/// Point in homogeneous coordinates (eq. 13); weight zero means a direction, a point at infinity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point<T: Field = f64> {
     /// Coefficients of `e032 e013 e021`.
@@ -173,28 +174,28 @@ pub struct Point<T: Field = f64> {
 }
 
 impl<T: Field> Point<T> {
-    /// A finite point.
+    /// Creates a finite point.
     pub fn finite(position: Vector3<T>) -> Self {
         Self { position, weight: T::one() }
     }
 
-    /// The point at infinity in a direction.
+    /// Creates the point at infinity in a direction.
     pub fn infinite(direction: Vector3<T>) -> Self {
         Self { position: direction, weight: T::zero() }
     }
 
-    /// The homogeneous coordinates `x y z w`.
+    /// Returns the homogeneous coordinates `x y z w`.
     pub fn coordinates(&self) -> Vector4<T> {
         let p = &self.position;
         Vector4::new(p.x, p.y, p.z, self.weight)
     }
 
-    /// From homogeneous coordinates `x y z w`.
+    /// Creates a point from homogeneous coordinates `x y z w`.
     pub fn from_coordinates(c: &Vector4<T>) -> Self {
         Self { position: Vector3::new(c.x, c.y, c.z), weight: c.w }
     }
 
-    /// The line through two points, `P ∨ Q` (eq. 18).
+    /// Returns the line through two points, `P ∨ Q` (eq. 18).
     #[inline]
     pub fn join(&self, o: &Self) -> Line<T> {
         Line {
@@ -203,7 +204,7 @@ impl<T: Field> Point<T> {
         }
     }
 
-    /// `P × V` (eq. 34): the velocity, a point at infinity, of the point carried by a twist.
+    /// Computes `P × V` (eq. 34), the velocity (a point at infinity) of the point carried by a twist.
     #[inline]
     pub fn velocity(&self, twist: &Line<T>) -> Self {
         Self::infinite(twist.direction.cross(&self.position) + twist.moment * self.weight)

@@ -4,8 +4,8 @@
 //! Lines are bivectors, points trivectors, rigid motions the unit elements of even grade.
 //! Twists and wrenches are bivectors too, and the outer product of the two is the power (eq. 31).
 //!
-//! [`Multivector`] is the whole algebra; [`Plane`], [`Line`], [`Point`] and [`Motor`] are its geometric elements in
-//! few numbers. All are generic over a [`Field`], so incidence can be decided exactly.
+//! [`Multivector`] represents the whole algebra; [`Plane`], [`Line`], [`Point`] and [`Motor`] are compact
+//! representations of its geometric elements. All are generic over a [`Field`], so incidence can be decided exactly.
 
 mod element;
 mod motor;
@@ -17,10 +17,10 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use super::Field;
 
-/// A general element of the algebra.
+/// General element of the algebra.
 ///
-/// Coefficients stand by the blade's bit set (bit `i` is `e_i`), factors in ascending order: index `0b0110` is `e12`,
-/// `0b1111` the pseudoscalar `I = e0123`.
+/// Coefficients are indexed by the blade's bit set (bit `i` is `e_i`), with factors in ascending order: index `0b0110`
+/// is `e12`, `0b1111` the pseudoscalar `I = e0123`.
 ///
 /// ```
 /// use inertial::spatial::pga::{Element, Plane, Point};
@@ -49,51 +49,51 @@ const fn odd_swaps(a: usize, b: usize) -> bool {
 }
 
 impl<T: Field> Multivector<T> {
-    /// Zero.
+    /// Creates the zero element.
     pub fn zero() -> Self {
         Self([T::zero(); 16])
     }
 
-    /// A scalar.
+    /// Creates a scalar.
     pub fn scalar(s: T) -> Self {
         let mut out = Self::zero();
         out.0[0] = s;
         out
     }
 
-    /// The blade with the given bit set (see the type), coefficient one.
+    /// Creates the blade with the given bit set (see the type) and coefficient one.
     pub fn blade(bits: usize) -> Self {
         let mut out = Self::zero();
         out.0[bits & PSEUDOSCALAR] = T::one();
         out
     }
 
-    /// Coefficient of the scalar one.
+    /// Returns the coefficient of the scalar one.
     pub fn scalar_part(&self) -> T {
         self.0[0]
     }
 
-    /// Coefficient of the pseudoscalar.
+    /// Returns the coefficient of the pseudoscalar.
     pub fn pseudoscalar_part(&self) -> T {
         self.0[PSEUDOSCALAR]
     }
 
-    /// The part of one grade.
+    /// Returns the part of one grade.
     pub fn grade(&self, grade: u32) -> Self {
         self.map(|bits, x| if bits.count_ones() == grade { x } else { T::zero() })
     }
 
-    /// The reverse (eq. 25): every product written backwards.
+    /// Returns the reverse (eq. 25), in which the factors of every product are reversed.
     pub fn reverse(&self) -> Self {
         self.map(|bits, x| if matches!(bits.count_ones(), 2 | 3) { -x } else { x })
     }
 
-    /// The dual of eq. 16, extended to all grades; it is its own inverse.
+    /// Returns the dual of eq. 16, extended to all grades; it is its own inverse.
     pub fn dual(&self) -> Self {
         let mut out = Self::zero();
         for (bits, &x) in self.0.iter().enumerate() {
             let complement = PSEUDOSCALAR ^ bits;
-            // The sign of the pair in I, lower grade first (bivectors commute in I).
+            // Sign of the pair in I, lower grade first (bivectors commute in I).
             let low = bits.count_ones() <= complement.count_ones();
             let (first, second) = if low { (bits, complement) } else { (complement, bits) };
             out.0[complement] = if odd_swaps(first, second) { -x } else { x };
@@ -101,28 +101,28 @@ impl<T: Field> Multivector<T> {
         out
     }
 
-    /// Outer product: the meet of planes, lines and points.
+    /// Computes the outer product, the meet of planes, lines and points.
     pub fn wedge(&self, o: &Self) -> Self {
         self.product(o, |a, b| a & b == 0)
     }
 
-    /// Regressive product `(A* ∧ B*)*` (eq. 17): the join.
+    /// Computes the regressive product `(A* ∧ B*)*` (eq. 17), the join.
     pub fn vee(&self, o: &Self) -> Self {
         self.dual().wedge(&o.dual()).dual()
     }
 
-    /// Inner product: the part of the geometric product of grade `|grade(A) − grade(B)|`.
+    /// Computes the inner product, the part of the geometric product of grade `|grade(A) − grade(B)|`.
     pub fn inner(&self, o: &Self) -> Self {
         self.product(o, |a, b| a & b == a || a & b == b)
     }
 
-    /// Commutator `(AB − BA)/2` (eq. 28), the algebra's cross product. `None` in characteristic two.
+    /// Computes the commutator `(AB − BA)/2` (eq. 28), the algebra's cross product. `None` in characteristic two.
     pub fn commutator(&self, o: &Self) -> Option<Self> {
         let half = T::from_i64(2).inverse()?;
         Some((*self * *o - *o * *self) * half)
     }
 
-    /// `M̃ A M`: this element moved by the even element `m` (eq. 27).
+    /// Computes `M̃ A M`, this element moved by the even element `m` (eq. 27).
     pub fn sandwich(&self, m: &Self) -> Self {
         m.reverse() * *self * *m
     }
@@ -131,7 +131,7 @@ impl<T: Field> Multivector<T> {
         Self(std::array::from_fn(|bits| f(bits, self.0[bits])))
     }
 
-    /// Sum of the products of blades that `keep` selects; products that share `e0` vanish.
+    /// Sums the products of blades selected by `keep`; products that share `e0` vanish.
     #[inline]
     fn product(&self, o: &Self, keep: impl Fn(usize, usize) -> bool) -> Self {
         let mut out = Self::zero();
@@ -147,7 +147,7 @@ impl<T: Field> Multivector<T> {
     }
 }
 
-/// The geometric product (eq. 22).
+/// Geometric product (eq. 22).
 impl<T: Field> Mul for Multivector<T> {
     type Output = Self;
     fn mul(self, o: Self) -> Self {

@@ -9,7 +9,7 @@ use super::{Line, Multivector, PSEUDOSCALAR};
 use crate::spatial::pose::quaternion_from_rotation;
 use crate::spatial::{Field, Pose, rotation_from_quaternion};
 
-/// An even element `c + r·(e23 e31 e12) + u·(e01 e02 e03) + p I` (eq. 24), a motor where `M̃ M = 1` (eq. 26).
+/// Even element `c + r·(e23 e31 e12) + u·(e01 e02 e03) + p I` (eq. 24), a motor if `M̃ M = 1` (eq. 26).
 ///
 /// It moves elements by `X = M̃ X⁰ M` (eq. 27), so in a product the **left** factor acts first:
 /// the motor of the pose `a * b` is `motor(b) * motor(a)`.
@@ -17,38 +17,38 @@ use crate::spatial::{Field, Pose, rotation_from_quaternion};
 pub struct Motor<T: Field = f64> {
     /// Scalar part.
     pub scalar: T,
-    /// Bivector part: the rotation's on `e23 e31 e12`, the translation's on `e01 e02 e03`.
+    /// Bivector part: rotation on `e23 e31 e12`, translation on `e01 e02 e03`.
     pub bivector: Line<T>,
     /// Pseudoscalar part.
     pub pseudoscalar: T,
 }
 
 impl<T: Field> Motor<T> {
-    /// No displacement.
+    /// Creates the identity displacement.
     pub fn identity() -> Self {
         let bivector = Line { direction: Vector3::zeros(), moment: Vector3::zeros() };
         Self { scalar: T::one(), bivector, pseudoscalar: T::zero() }
     }
 
-    /// The reverse; of a motor, the inverse displacement.
+    /// Returns the reverse; for a motor, the inverse displacement.
     pub fn reverse(&self) -> Self {
         let bivector = Line { direction: -self.bivector.direction, moment: -self.bivector.moment };
         Self { bivector, ..*self }
     }
 
-    /// The element moved by this motor, `M̃ X M`.
+    /// Moves an element by this motor, `M̃ X M`.
     pub fn transform<E: Element<T>>(&self, x: &E) -> E {
         E::from_multivector(&x.to_multivector().sandwich(&self.to_multivector()))
     }
 
-    /// `M̃ M`, as its scalar and pseudoscalar parts: one and zero for a motor.
+    /// Computes `M̃ M` as its scalar and pseudoscalar parts, which are one and zero for a motor.
     pub fn norm_squared(&self) -> [T; 2] {
         let (r, u) = (&self.bivector.direction, &self.bivector.moment);
         let half = self.scalar * self.pseudoscalar - r.dot(u);
         [self.scalar * self.scalar + r.dot(r), half + half]
     }
 
-    /// The displacement of a motor, or of any multiple of one. `None` for elements without inverse.
+    /// Returns the displacement of a motor, or of any multiple of one; `None` for elements without inverse.
     pub fn to_pose(&self) -> Option<Pose<T>> {
         let (c, r, u, p) = (self.scalar, self.bivector.direction, self.bivector.moment, self.pseudoscalar);
         let rotation = rotation_from_quaternion(r.x, r.y, r.z, c)?;
@@ -74,7 +74,7 @@ impl<T: Field> Element<T> for Motor<T> {
     }
 }
 
-/// The geometric product; the left factor acts first.
+/// Geometric product; the left factor acts first.
 impl<T: Field> Mul for Motor<T> {
     type Output = Self;
     fn mul(self, o: Self) -> Self {
@@ -92,7 +92,7 @@ impl<T: Field> Mul for Motor<T> {
 }
 
 impl Motor<f64> {
-    /// The motor `exp(B/2)` of the displacement by the (spatial) twist `B` for unit time.
+    /// Computes the motor `exp(B/2)` of the displacement by the (spatial) twist `B` for unit time.
     ///
     /// ```
     /// use inertial::spatial::pga::{Line, Motor, Point};
@@ -114,7 +114,8 @@ impl Motor<f64> {
         }
     }
 
-    /// The twist of smallest rotation whose [`Motor::exp`] is this motor or its negative, which moves alike.
+    /// Computes the twist of smallest rotation whose [`Motor::exp`] is this motor or its negative, which has the same
+    /// effect.
     pub fn log(&self) -> Line<f64> {
         let sign = if self.scalar < 0.0 { -1.0 } else { 1.0 };
         let (r, u) = (self.bivector.direction * sign, self.bivector.moment * sign);
@@ -125,11 +126,11 @@ impl Motor<f64> {
     }
 }
 
-/// `s(θ) = sin(θ/2)/θ` and `s'(θ)/θ`.
+/// Computes `s(θ) = sin(θ/2)/θ` and `s'(θ)/θ`.
 fn half_sinc(t: f64) -> (f64, f64) {
     let t2 = t * t;
     if t2 < 1e-3 {
-        // Series: the closed form of the slope cancels near zero.
+        // Series expansion: the closed form of the slope suffers from cancellation near zero.
         (
             0.5 - t2 / 48.0 * (1.0 - t2 / 80.0 * (1.0 - t2 / 168.0)),
             -1.0 / 24.0 * (1.0 - t2 / 40.0 * (1.0 - t2 / 112.0 * (1.0 - t2 / 216.0))),

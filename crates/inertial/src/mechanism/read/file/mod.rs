@@ -1,7 +1,7 @@
-//! The project's own mechanism files, JSON or TOML: what URDF cannot say.
+//! Mechanism files of this project, JSON or TOML: they describe features that URDF lacks.
 //!
 //! Frames are given relative to the parent body's frame, and a body's frame is its joint's frame at zero. The root is
-//! `ground`. An axis that is not given is z; gravity that is not given is `0 0 -9.81`.
+//! `ground`. The default axis is z; the default gravity is `0 0 -9.81`.
 //!
 //! # Denavit and Hartenberg
 //! A body may be placed by `"dh": {"a", "alpha", "d", "theta"}` (zero where not given), all joint axes being z, with
@@ -33,10 +33,10 @@ pub use places::is_json;
 use places::{EntryPlace, Places};
 use text::{Convention, Dh, Document, Kind, Origin, Position};
 
-/// The schema that this reader knows.
+/// Schema that this reader supports.
 pub(in crate::mechanism) const SCHEMA: &str = "inertial/mechanism/1";
 
-/// The root of every mechanism file.
+/// Root of every mechanism file.
 pub(in crate::mechanism) const GROUND: &str = "ground";
 
 /// Reads a mechanism file (JSON or TOML).
@@ -66,7 +66,7 @@ pub fn read(text: &str) -> Result<MechanismBuilder> {
     Reader::new(text, &document).read()
 }
 
-/// Where an entry stands: its line, and its path in the file.
+/// Location of an entry: its line, and its path in the file.
 struct Entry {
     line: Option<u32>,
     path: String,
@@ -86,7 +86,7 @@ struct Reader<'a> {
     document: &'a Document,
     places: Option<Places>,
     lines: Lines<'a>,
-    /// Rows of the standard convention by body: the children's rows begin after them.
+    /// Rows of the standard convention by body; the children's rows begin after them.
     standard: HashMap<&'a str, Dh>,
 }
 
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
         Ok(spec)
     }
 
-    /// The numbers that place a joint.
+    /// Returns the numbers that define a joint's placement.
     fn numbers(&self, body: &text::Body) -> Numbers {
         let (joint, origin) = (&body.joint, &body.joint.origin);
         let mut out = Numbers::default();
@@ -294,12 +294,12 @@ impl Origin {
     }
 }
 
-/// `Rx(alpha) Tx(a)`; the two commute, so this is also the end of a standard row.
+/// Returns `Rx(alpha) Tx(a)`; the two commute, so this is also the end of a standard row.
 fn along_x(a: f64, alpha: f64) -> Pose<f64> {
     Pose::new(rotation_about(&Vector3::x(), alpha), Vector3::new(a, 0.0, 0.0))
 }
 
-/// `Rz(theta) Tz(d)`: the part of a row about the joint's axis.
+/// Returns `Rz(theta) Tz(d)`, the part of a row about the joint's axis.
 fn about_axis(row: &Dh) -> Pose<f64> {
     Pose::new(rotation_about(&Vector3::z(), row.theta), Vector3::new(0.0, 0.0, row.d))
 }

@@ -1,4 +1,4 @@
-//! Where the entries of a mechanism file stand in its text: for messages with lines, and for editing in place.
+//! Locations of the entries of a mechanism file in its text, for messages with lines and for editing in place.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use toml::Spanned;
 
-/// Whether a mechanism file is JSON; it is TOML otherwise.
+/// Returns whether a mechanism file is JSON; otherwise it is TOML.
 pub fn is_json(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
 }
 
-/// The entries of a file's lists.
+/// Locations of the entries of a file's lists.
 #[derive(Debug, Default, Deserialize)]
 #[serde(bound = "B: Deserialize<'de>, E: Deserialize<'de>")]
 pub(in crate::mechanism) struct Places<B = EntryPlace, E = B> {
@@ -26,7 +26,7 @@ pub(in crate::mechanism) struct Places<B = EntryPlace, E = B> {
     pub wheels: Vec<E>,
 }
 
-/// One entry, with its `inertial` if it has one, and where it is a body with its joint.
+/// Location of one entry, of its `inertial` if present, and of its joint if it is a body.
 #[derive(Debug)]
 pub(in crate::mechanism) struct EntryPlace {
     pub span: Range<usize>,
@@ -34,14 +34,14 @@ pub(in crate::mechanism) struct EntryPlace {
     pub joint: Option<JointPlace>,
 }
 
-/// A joint: itself, and its `dynamics` if it has some.
+/// Location of a joint, and of its `dynamics` if present.
 #[derive(Debug)]
 pub(in crate::mechanism) struct JointPlace {
     pub span: Range<usize>,
     pub dynamics: Option<DynamicsPlace>,
 }
 
-/// The `dynamics` of a joint: itself, and the values of some of its keys.
+/// Location of the `dynamics` of a joint, and of the values of some of its keys.
 #[derive(Debug)]
 pub(in crate::mechanism) struct DynamicsPlace {
     pub span: Range<usize>,
@@ -50,13 +50,13 @@ pub(in crate::mechanism) struct DynamicsPlace {
     pub armature: Option<Range<usize>>,
 }
 
-/// An `inertial`: itself, and the values in it that stand for numbers.
+/// Location of an `inertial`, and of its numeric values.
 #[derive(Debug)]
 pub(in crate::mechanism) struct InertialPlace<S> {
     pub span: S,
     pub mass: S,
     pub com: Option<S>,
-    /// `ixx ixy ixz iyy iyz izz`.
+    /// Order: `ixx ixy ixz iyy iyz izz`.
     pub tensor: [S; 6],
 }
 
@@ -145,7 +145,7 @@ impl<B, E> Places<B, E> {
 }
 
 impl Places {
-    /// Finds them in a text that the reader accepts; `None` where it would not.
+    /// Finds the entries in a text that the reader accepts; returns `None` for other texts.
     pub fn find(text: &str) -> Option<Self> {
         if is_json(text) { Self::in_json(text) } else { Self::in_toml(text) }
     }
@@ -211,13 +211,13 @@ impl Places {
     }
 }
 
-/// What a value that may be absent becomes; the outer `None` is a failure.
+/// Converts an optional value; the outer `None` is a failure.
 #[allow(clippy::option_option)]
 fn given<T, U>(value: Option<T>, to: impl Fn(T) -> Option<U>) -> Option<Option<U>> {
     value.map_or(Some(None), |value| to(value).map(Some))
 }
 
-/// Where `part`, a slice of `text`, stands in it.
+/// Returns the byte range of `part`, a slice of `text`, in `text`.
 fn span_within(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()

@@ -1,4 +1,4 @@
-//! The shape of a mechanism file, as serde sees it: the same for JSON and TOML.
+//! Structure of a mechanism file for serde, identical for JSON and TOML.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(in crate::mechanism) struct Document {
     pub schema: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// For people; has no effect.
+    /// Description for the user; it has no effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub(in crate::mechanism) struct Body {
     pub joint: Joint,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inertial: Option<Inertial>,
-    /// Whether it only carries a joint to the next: it has no parameters.
+    /// Whether the body only connects one joint to the next and has no parameters.
     #[serde(default, skip_serializing_if = "is_false")]
     pub massless: bool,
 }
@@ -255,7 +255,7 @@ impl Document {
     }
 
     fn from_json(text: &str) -> Result<Self> {
-        // A mark of the byte order at the start is no JSON; it stands before the first line's content only.
+        // A byte order mark at the start is not JSON; removing it does not change the line numbers.
         let text = text.trim_start_matches('\u{feff}');
         let mut source = serde_json::Deserializer::from_str(text);
         let document = serde_path_to_error::deserialize(&mut source)
@@ -276,7 +276,7 @@ impl Document {
     }
 }
 
-/// The path of a value; where it breaks off inside a key (`?`), that of what holds it.
+/// Returns the path of a value; if it ends inside a key (`?`), the path of the parent.
 fn path(path: &serde_path_to_error::Path) -> String {
     path.to_string().trim_end_matches(['?', '.']).to_owned()
 }

@@ -1,4 +1,4 @@
-//! From bodies as written to links and joints whose frames are the joints' frames.
+//! Conversion of MJCF bodies to links and joints; link frames are joint frames.
 
 use std::collections::HashSet;
 
@@ -7,18 +7,18 @@ use super::equality::Equalities;
 use crate::mechanism::{JointSpec, JointType, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder};
 use crate::spatial::{Pose, quaternion_from_rotation};
 
-/// Where a body went: its link, and its frame in the link's.
+/// Result of converting a body: its link, and the body's frame in the link's frame.
 struct Placed {
     link: String,
     frame: Pose<f64>,
 }
 
-/// Names that are in use.
+/// Set of used names.
 #[derive(Default)]
 struct Names(HashSet<String>);
 
 impl Names {
-    /// A new name like `stem`.
+    /// Returns an unused name based on `stem`.
     fn fresh(&mut self, stem: String) -> String {
         let mut name = stem;
         while !self.0.insert(name.clone()) {
@@ -28,7 +28,7 @@ impl Names {
     }
 }
 
-/// Names what has no name after MuJoCo's numbers: `body3`, `joint5`.
+/// Names unnamed bodies and joints after MuJoCo's indices: `body3`, `joint5`.
 pub(super) fn name_all(tree: &mut Tree<'_>) {
     let mut names = Names(tree.bodies.iter().map(|b| b.name.clone()).collect());
     for (i, body) in tree.bodies.iter_mut().enumerate().filter(|(_, b)| b.name.is_empty()) {
@@ -43,7 +43,7 @@ pub(super) fn name_all(tree: &mut Tree<'_>) {
     }
 }
 
-/// Fills the builder, and gives the frame of each body in its link's.
+/// Fills the builder, and returns the frame of each body in its link's frame.
 pub(super) fn assemble(
     tree: &Tree<'_>,
     equalities: &Equalities,
@@ -89,7 +89,7 @@ impl Assembler<'_> {
         let line = Some(body.element.line());
         let parent = &self.placed[body.parent];
         let mut link = parent.link.clone();
-        // The body's frame in `link`, as far as its joints have moved it.
+        // Frame of the body in `link`, after the joints processed so far.
         let mut frame = parent.frame * body.pose;
         let moving = body.joints.iter().filter(|j| !self.equalities.locked.contains_key(&j.name)).count();
         let mut seen = 0;
@@ -113,13 +113,13 @@ impl Assembler<'_> {
             spec.line = Some(joint.element.line());
             spec.mimic = self.equalities.mimics.get(&joint.name).cloned();
             if joint.kind == JointType::Floating {
-                // Its coordinates are the body's pose in the world.
+                // The coordinates are the body's pose in the world.
                 let [x, y, z, w] = quaternion_from_rotation(&frame.rotation);
                 let [px, py, pz] = frame.translation.into();
                 self.builder.assembly.push((joint.name.clone(), vec![px, py, pz, x, y, z, w]));
                 frame = Pose::identity();
             } else {
-                // Turned back by the reference position, so that the coordinate at the drawn pose is the reference.
+                // The origin is moved back by the reference position, so that the coordinate at the initial pose is the reference.
                 let anchor = Pose::from_translation(joint.anchor);
                 spec.origin = frame * joint.moved(-joint.reference) * anchor;
                 if joint.reference != 0.0 && spec.mimic.is_none() {
@@ -145,7 +145,7 @@ impl Assembler<'_> {
         self.placed.push(Placed { link: body.name.clone(), frame });
     }
 
-    /// Adds a link without mass where the body's frame is not the joint's.
+    /// Adds a massless link if the body's frame differs from the joint's frame.
     fn mark_frame(&mut self, body: &Body<'_>, frame: Pose<f64>) {
         let line = Some(body.element.line());
         let name = self.links.fresh(format!("{}.frame", body.name));

@@ -1,4 +1,4 @@
-//! The tree of bodies, as written.
+//! Tree of bodies, as written in the model.
 
 use std::collections::HashMap;
 
@@ -17,41 +17,41 @@ use crate::{Error, Result};
 /// Name of the world, the root of the tree.
 pub(super) const WORLD: &str = "world";
 
-/// A body as written.
+/// Body as written in the model.
 pub(super) struct Body<'a> {
     pub(super) name: String,
     pub(super) element: Element<'a>,
-    /// The body around it (the world is 0).
+    /// Index of the parent body (the world is 0).
     pub(super) parent: usize,
-    /// Its frame in its parent's.
+    /// Frame in the parent's frame.
     pub(super) pose: Pose<f64>,
-    /// Its frame in the world, as the model is drawn.
+    /// Frame in the world at the initial configuration.
     pub(super) world: Pose<f64>,
     pub(super) joints: Vec<Joint<'a>>,
     pub(super) inertia: Option<Inertia<f64>>,
-    /// Whether something outside the model moves it.
+    /// Whether the body is moved from outside the model.
     pub(super) mocap: bool,
     pub(super) evidence: Evidence<'a>,
     children: usize,
 }
 
-/// All bodies, the world first, then in the order of the text; and the sites on them.
+/// All bodies (the world first, then in the order of the text) and the sites on them.
 pub(super) struct Tree<'a> {
     pub(super) bodies: Vec<Body<'a>>,
-    /// Sites by name: the body and the site's frame in the body's.
+    /// Sites by name: index of the body, and the site's frame in the body's frame.
     pub(super) sites: HashMap<&'a str, (usize, Pose<f64>)>,
 }
 
-/// Where the elements being read stand.
+/// Context of the elements being read.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     body: usize,
-    /// The enclosing `<frame>`s in the body's frame.
+    /// Pose of the enclosing `<frame>`s in the body's frame.
     frame: Pose<f64>,
     childclass: Option<&'a str>,
 }
 
-/// Reads the tree, depth first, without recursion: texts may be nested deeply.
+/// Reads the tree depth first, without recursion, because texts may be deeply nested.
 pub(super) fn read<'a>(
     source: &'a Source<'_>,
     defaults: &Defaults<'a>,
@@ -92,7 +92,7 @@ pub(super) fn read<'a>(
     let mut moves = vec![false];
     for body in &tree.bodies[1..] {
         moves.push(moves[body.parent] || !body.joints.is_empty());
-        // What never moves may weigh what it likes, unless the total is asked for.
+        // Missing inertia of a body that never moves is accepted, unless the total mass is given.
         let counts = moves[moves.len() - 1] || settings.total_mass.is_some();
         inertias.push(match body.evidence.inertia(settings, counts.then_some(meshes)) {
             Err(Error::Unsupported { .. }) if !(counts && meshes.count()) => None,
@@ -112,7 +112,7 @@ struct Reader<'r, 'a> {
     settings: &'r Settings,
     warnings: &'r mut Vec<String>,
     tree: Tree<'a>,
-    /// Elements still to be read, the next one last.
+    /// Elements still to be read; the next one is last.
     open: Vec<(Element<'a>, Context<'a>)>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// The class in force inside a body or frame.
+    /// Returns the class in force inside a body or frame.
     fn childclass(&self, element: Element<'a>, context: Context<'a>) -> Result<Option<&'a str>> {
         let own = element.attribute("childclass");
         own.map_or(Ok(()), |class| self.defaults.check(element, class))?;
@@ -201,7 +201,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn joint(&mut self, element: Element<'a>, context: Context<'a>) -> Result<()> {
-        // A free joint written <freejoint> inherits nothing.
+        // A `<freejoint>` has no defaults.
         let joint = match element.tag() {
             "freejoint" => Layered::alone(element),
             _ => self.defaults.layered(element, context.childclass)?,

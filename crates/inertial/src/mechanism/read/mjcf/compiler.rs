@@ -1,4 +1,4 @@
-//! `<compiler>` and `<option>`: how the rest of the model is meant.
+//! `<compiler>` and `<option>`: settings for the interpretation of the model.
 
 use nalgebra::Vector3;
 
@@ -8,12 +8,12 @@ use super::source::Source;
 use crate::Result;
 use crate::mesh::Filling;
 
-/// When a body's inertia comes from its geoms.
+/// Rule for computing a body's inertia from its geoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FromGeoms {
     Never,
     Always,
-    /// Where there is no `<inertial>`.
+    /// If there is no `<inertial>`.
     Missing,
 }
 
@@ -21,11 +21,11 @@ pub(super) enum FromGeoms {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EulerAxis {
     pub(super) axis: usize,
-    /// About the axes that turn along (lower case), or about those of the parent (upper case).
+    /// Whether the rotation is about the moving axes (lower case) instead of the parent's axes (upper case).
     pub(super) intrinsic: bool,
 }
 
-/// The settings that matter to motion and mass.
+/// Settings that affect motion and mass.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the format")]
 pub(super) struct Settings {
@@ -41,26 +41,26 @@ pub(super) struct Settings {
     pub(super) total_mass: Option<f64>,
     pub(super) align_free: bool,
     discard_visual: bool,
-    /// Folder of mesh files, and whether their names lose their own folders.
+    /// Folder of mesh files, and whether the folders in their names are removed.
     mesh_folder: String,
     strip_path: bool,
-    /// Whether primitives are fitted to boxes along the axes.
+    /// Whether primitives are fitted to the axis-aligned bounding box.
     pub(super) fit_box: bool,
-    /// How mass fills meshes that do not say it.
+    /// Default mass distribution of meshes.
     pub(super) mesh_filling: Filling,
     pub(super) gravity: Vector3<f64>,
-    /// Whether equality constraints, joint limits, springs, dampers and dry friction are switched on.
+    /// Whether equality constraints, joint limits, springs, dampers and dry friction are enabled.
     pub(super) equality: bool,
     pub(super) limits: bool,
     pub(super) spring: bool,
     pub(super) damper: bool,
     pub(super) friction: bool,
-    /// Air or water around the robot.
+    /// Whether the robot moves in a fluid (air or water).
     pub(super) fluid: bool,
 }
 
 impl Settings {
-    /// Reads all `<compiler>` and `<option>` sections; the last one that sets something counts.
+    /// Reads all `<compiler>` and `<option>` sections; the last value of a setting counts.
     pub(super) fn read(source: &Source<'_>) -> Result<Self> {
         let intrinsic = |axis| EulerAxis { axis, intrinsic: true };
         let mut settings = Self {
@@ -132,7 +132,7 @@ impl Settings {
         if let Some(folder) = element.text("meshdir").or_else(|| element.text("assetdir")) {
             folder.clone_into(&mut self.mesh_folder);
         }
-        // Of models before MuJoCo 3.2.7.
+        // Attribute of models before MuJoCo 3.2.7.
         if element.boolean("exactmeshinertia")? == Some(true) {
             self.mesh_filling = Filling::Exact;
         }
@@ -146,7 +146,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The path of a mesh file, from the folder of the model.
+    /// Returns the path of a mesh file relative to the folder of the model.
     pub(super) fn mesh_path(&self, file: &str) -> String {
         let file = if self.strip_path { file.rsplit(['/', '\\']).next().unwrap_or(file) } else { file };
         match self.mesh_folder.trim_end_matches('/') {

@@ -1,7 +1,7 @@
-//! Joints that constraints couple: linear equations between displacements, solved for one joint each.
+//! Joints coupled by constraints: linear equations between displacements, each solved for one joint.
 //!
-//! A displacement is a joint's coordinate less its reference position. `<equality><joint>` couples two joints (or locks one),
-//! `<equality><tendon>` the lengths of fixed tendons, which are linear combinations of coordinates.
+//! A displacement is a joint's coordinate minus its reference position. `<equality><joint>` couples two joints (or locks one);
+//! `<equality><tendon>` couples the lengths of fixed tendons, which are linear combinations of coordinates.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,13 +13,13 @@ use super::source::Source;
 use crate::Result;
 use crate::mechanism::Mimic;
 
-/// Coefficients that substitution leaves of a zero, relative to the terms that cancel.
+/// Rounding error of coefficients that cancel in the substitution, relative to the cancelled terms.
 const ROUNDING: f64 = 1e-13;
 
-/// The fixed tendons by name; `None` for spatial ones.
+/// Fixed tendons by name; `None` for spatial ones.
 pub(super) type Tendons<'a> = HashMap<String, Option<Vec<(Element<'a>, f64)>>>;
 
-/// Reads the sections `<tendon>`: for each fixed tendon its joints with their coefficients.
+/// Reads the `<tendon>` sections: for each fixed tendon its joints with their coefficients.
 pub(super) fn fixed_tendons<'a>(source: &'a Source<'_>) -> Result<Tendons<'a>> {
     let mut out = HashMap::new();
     for section in source.section("tendon")? {
@@ -33,12 +33,12 @@ pub(super) fn fixed_tendons<'a>(source: &'a Source<'_>) -> Result<Tendons<'a>> {
     Ok(out)
 }
 
-/// `Σ coefficient · displacement = constant`, by index of the joint.
+/// Equation `Σ coefficient · displacement = constant`, by index of the joint.
 #[derive(Default)]
 struct Equation {
     terms: BTreeMap<usize, f64>,
     constant: f64,
-    /// Size of the numbers that were added up in each term.
+    /// Magnitude of the numbers that were added up in each term.
     sizes: BTreeMap<usize, f64>,
 }
 
@@ -48,25 +48,25 @@ impl Equation {
         *self.sizes.entry(joint).or_default() += coefficient.abs();
     }
 
-    /// Forgets the terms that have cancelled.
+    /// Removes the terms that have cancelled.
     fn clean(&mut self) {
         let Self { terms, sizes, .. } = self;
         terms.retain(|joint, x| x.abs() > ROUNDING * sizes.get(joint).copied().unwrap_or(0.0));
     }
 }
 
-/// A joint's displacement: `Σ coefficient · displacement + constant` of joints that were free when it was solved for.
+/// Solution for a joint's displacement: `Σ coefficient · displacement + constant` over joints that were free when it was solved.
 struct Solution {
     terms: Vec<(usize, f64)>,
     constant: f64,
 }
 
-/// The equations so far, each solved for one joint.
+/// System of the equations so far, each solved for one joint.
 pub(super) struct System<'t, 'a> {
     joints: Vec<&'t Joint<'a>>,
     by_name: HashMap<&'t str, usize>,
     solved: Vec<(usize, Solution)>,
-    /// For each joint its place in `solved`.
+    /// Index in `solved` for each joint.
     place: HashMap<usize, usize>,
 }
 
@@ -99,7 +99,7 @@ impl<'t, 'a> System<'t, 'a> {
         self.solve(element, equation, &[follower])
     }
 
-    /// Adds `<tendon tendon1 tendon2 polycoef>`: the first tendon's length follows the second's, or is kept.
+    /// Adds `<tendon tendon1 tendon2 polycoef>`: the first tendon's length follows the second's, or is constant.
     pub(super) fn tendons(&mut self, element: Element<'_>, tendons: &Tendons<'_>) -> Result<()> {
         let leader = element.attribute("tendon2");
         let (constant, slope) = line(element, leader.is_some())?;
@@ -122,15 +122,15 @@ impl<'t, 'a> System<'t, 'a> {
                 preferred.push(index);
             }
         }
-        // The outermost joint follows those before it.
+        // The outermost joint follows the joints before it.
         preferred.sort_unstable();
         preferred.reverse();
         self.solve(element, equation, &preferred)
     }
 
-    /// Solves an equation for the first of the preferred joints that it holds, or else for its last.
+    /// Solves an equation for the first preferred joint that occurs in it, otherwise for its last joint.
     fn solve(&mut self, element: Element<'_>, mut equation: Equation, preferred: &[usize]) -> Result<()> {
-        // Solutions hold joints that were free then: each is met after all that hold it.
+        // Solutions contain joints that were free at that time: each joint is substituted after all solutions that contain it.
         let mut first = equation.terms.keys().filter_map(|j| self.place.get(j)).copied().min();
         let mut size = equation.constant.abs();
         while let Some(at) = first {
@@ -157,11 +157,11 @@ impl<'t, 'a> System<'t, 'a> {
         Ok(())
     }
 
-    /// The joints that follow others, and those that are held at a displacement.
+    /// Returns the joints that follow others, and the joints that are locked at a displacement.
     pub(super) fn solved(self) -> (HashMap<String, Mimic>, HashMap<String, f64>) {
         let (mut mimics, mut locked) = (HashMap::new(), HashMap::new());
         let mut held: HashMap<usize, f64> = HashMap::new();
-        // A solution holds joints that are free or solved later.
+        // A solution contains joints that are free or solved later.
         for (joint, Solution { terms, mut constant }) in self.solved.into_iter().rev() {
             let follower = self.joints[joint];
             let mut leaders = Vec::with_capacity(terms.len());
@@ -185,7 +185,7 @@ impl<'t, 'a> System<'t, 'a> {
     }
 }
 
-/// Constant and slope of `polycoef`.
+/// Returns the constant and slope of `polycoef`.
 fn line(element: Element<'_>, led: bool) -> Result<(f64, f64)> {
     let [constant, slope, higher @ ..] =
         Layered::alone(element).overlay("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?;

@@ -1,4 +1,4 @@
-//! Default classes: what an element says, then what its class says, then what the class around that one says.
+//! Default classes: an attribute comes from the element, otherwise from its class, otherwise from the parent classes.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use super::schema;
 use super::source::Source;
 use crate::{Place, Result};
 
-/// The top class, in force where no other is named.
+/// Top-level class, used if no other is named.
 const MAIN: &str = "main";
 
-/// The shorthands that all set the one actuator of a class.
+/// Shorthands that all set the one actuator of a class.
 pub(super) const ACTUATORS: &[&str] = &[
     "adhesion",
     "cylinder",
@@ -27,14 +27,14 @@ pub(super) const ACTUATORS: &[&str] = &[
     "velocity",
 ];
 
-/// Elements by the kind of element that they set, the most specific last.
+/// Elements by the kind of element for which they set defaults, the most specific last.
 type Class<'a> = HashMap<&'a str, Vec<Element<'a>>>;
 
 /// All default classes of a model.
 pub(super) struct Defaults<'a>(HashMap<&'a str, Class<'a>>);
 
 impl<'a> Defaults<'a> {
-    /// Reads the sections `<default>`.
+    /// Reads the `<default>` sections.
     pub(super) fn read(source: &'a Source<'_>) -> Result<Self> {
         let mut classes: HashMap<&str, Class<'_>> = HashMap::from([(MAIN, Class::new())]);
         let mut open: Vec<(Element<'_>, Option<&str>)> =
@@ -56,7 +56,7 @@ impl<'a> Defaults<'a> {
                 }
             };
             let children = source.children(element);
-            // A class hands down all that it says itself, wherever the inner classes stand.
+            // A class passes all its own settings to the inner classes, regardless of their position.
             open.extend(children.iter().rev().filter(|e| e.tag() == "default").map(|&e| (e, Some(name))));
             let class = classes.entry(name).or_default();
             for child in children.into_iter().filter(|e| e.tag() != "default") {
@@ -67,12 +67,12 @@ impl<'a> Defaults<'a> {
         Ok(Self(classes))
     }
 
-    /// An element with what it inherits from its class, or else from `childclass`.
+    /// Returns an element with the defaults of its class, or else of `childclass`.
     pub(super) fn layered(&self, element: Element<'a>, childclass: Option<&str>) -> Result<Layered<'a>> {
         self.layered_as(element, kind(element.tag()), childclass)
     }
 
-    /// The same for an element whose class speaks of it under another tag.
+    /// Returns an element with its defaults, which its class stores under another tag.
     pub(super) fn layered_as(
         &self,
         element: Element<'a>,
@@ -86,7 +86,7 @@ impl<'a> Defaults<'a> {
         Ok(Layered(layers))
     }
 
-    /// Refuses a class that does not exist.
+    /// Rejects a class that does not exist.
     pub(super) fn check(&self, element: Element<'_>, class: &str) -> Result<()> {
         self.find(element, class).map(|_| ())
     }
@@ -96,7 +96,7 @@ impl<'a> Defaults<'a> {
     }
 }
 
-/// What kind of element of a class sets the defaults of `tag`.
+/// Returns the kind of element in a class that sets the defaults of `tag`.
 fn kind(tag: &str) -> &str {
     match tag {
         "fixed" | "spatial" => "tendon",
@@ -105,27 +105,27 @@ fn kind(tag: &str) -> &str {
     }
 }
 
-/// An element and what it inherits, the element first.
+/// Element with its inherited defaults; the element is first.
 #[derive(Clone)]
 pub(super) struct Layered<'a>(Vec<Element<'a>>);
 
 impl<'a> Layered<'a> {
-    /// An element that inherits nothing.
+    /// Creates an element without defaults.
     pub(super) fn alone(element: Element<'a>) -> Self {
         Self(vec![element])
     }
 
-    /// The element itself.
+    /// Returns the element itself.
     pub(super) fn element(&self) -> Element<'a> {
         self.0[0]
     }
 
-    /// Where the element stands.
+    /// Returns the location of the element.
     pub(super) fn place(&self) -> Place {
         self.element().place()
     }
 
-    /// The nearest layer that has any of the attributes.
+    /// Returns the nearest layer that has any of the attributes.
     pub(super) fn with_any(&self, names: &[&str]) -> Option<Element<'a>> {
         self.0.iter().copied().find(|e| names.iter().any(|n| e.attribute(n).is_some()))
     }
@@ -134,27 +134,27 @@ impl<'a> Layered<'a> {
         self.with_any(&[name])
     }
 
-    /// An attribute's text.
+    /// Returns the text of an attribute.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         self.with(name)?.attribute(name)
     }
 
-    /// An attribute of one number.
+    /// Returns an attribute as one number.
     pub(super) fn number(&self, name: &str) -> Result<Option<f64>> {
         self.with(name).map_or(Ok(None), |e| e.number(name))
     }
 
-    /// An attribute of exactly `N` numbers.
+    /// Returns an attribute as exactly `N` numbers.
     pub(super) fn numbers<const N: usize>(&self, name: &str) -> Result<Option<[f64; N]>> {
         self.with(name).map_or(Ok(None), |e| e.numbers(name))
     }
 
-    /// An attribute that says yes or no.
+    /// Returns an attribute as a boolean.
     pub(super) fn boolean(&self, name: &str) -> Result<Option<bool>> {
         self.with(name).map_or(Ok(None), |e| e.boolean(name))
     }
 
-    /// An attribute of up to `N` numbers: those that a layer leaves out come from the layer below, last from `base`.
+    /// Returns an attribute of up to `N` numbers; numbers missing in a layer come from the layer below, and finally from `base`.
     pub(super) fn overlay<const N: usize>(&self, name: &str, base: [f64; N]) -> Result<[f64; N]> {
         let mut out = base;
         for layer in self.0.iter().rev() {
@@ -168,7 +168,7 @@ impl<'a> Layered<'a> {
         Ok(out)
     }
 
-    /// An attribute that takes one of a few words.
+    /// Returns an attribute that is one of a few keywords.
     pub(super) fn keyword<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
         let Some((layer, text)) = self.with(name).and_then(|e| Some((e, e.attribute(name)?))) else {
             return Ok(None);

@@ -13,10 +13,10 @@ use crate::Result;
 use crate::mechanism::{JointType, Mimic};
 use crate::spatial::Pose;
 
-/// A body, and a frame on it.
+/// End of a constraint: index of a body, and a frame on it.
 type End = (usize, Pose<f64>);
 
-/// A joint that closes a loop, between frames of bodies.
+/// Joint that closes a loop between frames of bodies.
 pub(super) struct Closure {
     pub(super) name: String,
     pub(super) line: u32,
@@ -24,17 +24,17 @@ pub(super) struct Closure {
     pub(super) ends: [End; 2],
 }
 
-/// What the active constraints say.
+/// Active constraints.
 #[derive(Default)]
 pub(super) struct Equalities {
     pub(super) closures: Vec<Closure>,
     /// Joints that follow others.
     pub(super) mimics: HashMap<String, Mimic>,
-    /// Joints held at a displacement from how the model is drawn.
+    /// Locked joints, with their displacement from the initial configuration.
     pub(super) locked: HashMap<String, f64>,
 }
 
-/// Reads the sections `<equality>`; constraints that are switched off at the start do not count.
+/// Reads the `<equality>` sections; constraints that are initially inactive are skipped.
 pub(super) fn read<'a>(
     source: &'a Source<'_>,
     defaults: &Defaults<'a>,
@@ -50,7 +50,7 @@ pub(super) fn read<'a>(
         for element in source.children(section) {
             let inherited = defaults.layered_as(element, "equality", None)?;
             if is_led(element, tree) {
-                // Such a body leads others through a simulation; on the robot nothing does.
+                // A mocap body guides others in a simulation; it has no counterpart on the robot.
                 let message = "it pulls at a mocap body and is left out";
                 warnings.push(format!("{}{message}", element.place()));
             } else if inherited.boolean("active")?.unwrap_or(true) && settings.equality {
@@ -79,7 +79,7 @@ fn body(element: Element<'_>, attribute: &str, tree: &Tree<'_>) -> Result<Option
     tree.bodies.iter().position(|b| b.name == name).ok_or_else(missing).map(Some)
 }
 
-/// Whether one side of a constraint is a mocap body.
+/// Returns whether one side of a constraint is a mocap body.
 fn is_led(element: Element<'_>, tree: &Tree<'_>) -> bool {
     let named = |attribute| element.attribute(attribute);
     let bodies = ["body1", "body2"].into_iter().filter_map(named);
@@ -89,7 +89,7 @@ fn is_led(element: Element<'_>, tree: &Tree<'_>) -> bool {
             || sites.into_iter().any(|(body, _)| tree.bodies[*body].mocap))
 }
 
-/// The two sites of a constraint that is given by sites.
+/// Returns the two sites of a constraint that is defined by sites.
 fn sites(element: Element<'_>, tree: &Tree<'_>) -> Result<Option<[End; 2]>> {
     let find = |attribute: &str| {
         let name = element.required(attribute)?;
@@ -120,7 +120,7 @@ fn closure(element: Element<'_>, count: usize, joint_type: JointType, ends: [End
     Ok(Closure { name, line: element.line(), joint_type, ends })
 }
 
-/// A point of one body stays on a point of another.
+/// Reads a `<connect>`: a point of one body coincides with a point of another.
 fn connect(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closure> {
     let ends = if let Some(ends) = sites(element, tree)? {
         ends
@@ -134,7 +134,7 @@ fn connect(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closur
     closure(element, count, JointType::Spherical, ends)
 }
 
-/// One body is fixed to another.
+/// Reads a `<weld>`: one body is fixed to another.
 fn weld(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closure> {
     let ends = if let Some(ends) = sites(element, tree)? {
         ends
@@ -151,12 +151,12 @@ fn weld(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closure> 
         };
         [(first, on_first), (second, on_second)]
     };
-    // Without torque the weld holds a point only.
+    // Without torque, the weld constrains only a point.
     let point = element.number("torquescale")? == Some(0.0);
     closure(element, count, if point { JointType::Spherical } else { JointType::Fixed }, ends)
 }
 
-/// The frame of one body in another's, as the model is drawn.
+/// Returns the frame of one body in another's frame at the initial configuration.
 fn relative(tree: &Tree<'_>, base: usize, body: usize) -> Pose<f64> {
     tree.bodies[base].world.inverse() * tree.bodies[body].world
 }

@@ -11,7 +11,7 @@ use super::orientation;
 use crate::Result;
 use crate::spatial::{Inertia, Pose};
 
-/// Density (kg/m³, or kg/m² of a shell) where none is given.
+/// Default density (kg/m³, or kg/m² of a shell).
 const DEFAULT_DENSITY: f64 = 1000.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,19 +21,19 @@ enum Kind {
     Ellipsoid,
     Cylinder,
     Box,
-    /// A plane or a height field: part of the scenery, without mass.
+    /// Plane or height field: part of the scenery, without mass.
     Flat,
-    /// A mesh or a distance field.
+    /// Mesh or signed distance field.
     Mesh,
 }
 
-/// A solid or shell: its volume or area, and its central moments of inertia per unit of mass.
+/// Solid or shell: its volume or area, and its central moments of inertia per unit mass.
 struct Shape {
     extent: f64,
     moments: Vector3<f64>,
 }
 
-/// The inertia of a geom in the frame around it; `None` where it has none or does not count.
+/// Returns the inertia of a geom in its parent frame; `None` if it is massless or excluded.
 pub(super) fn inertia(
     geom: &Layered<'_>,
     settings: &Settings,
@@ -89,7 +89,7 @@ fn kind(geom: &Layered<'_>) -> Result<Kind> {
     Ok(geom.keyword("type", &words)?.unwrap_or(Kind::Sphere))
 }
 
-/// Sizes of a primitive shape that is fitted to a box of these half edges, as MuJoCo has them.
+/// Returns the sizes of a primitive shape fitted to a box with these half edges, as in MuJoCo.
 fn fitted(kind: Kind, half: Vector3<f64>) -> Vector3<f64> {
     let across = f64::midpoint(half.x, half.y);
     match kind {
@@ -100,7 +100,7 @@ fn fitted(kind: Kind, half: Vector3<f64>) -> Vector3<f64> {
     }
 }
 
-/// Sizes (radii and half lengths) and pose of a primitive shape.
+/// Returns the sizes (radii and half lengths) and pose of a primitive shape.
 fn dimensions(geom: &Layered<'_>, kind: Kind, settings: &Settings) -> Result<(Vector3<f64>, Pose<f64>)> {
     let mut size = Vector3::from(geom.overlay("size", [0.0; 3])?);
     let pose = match segment(geom)? {
@@ -127,8 +127,8 @@ fn dimensions(geom: &Layered<'_>, kind: Kind, settings: &Settings) -> Result<(Ve
     Ok((size, pose))
 }
 
-/// The frame in the middle of `fromto`, its z towards the first point (so MuJoCo has it, against its manual), and half
-/// the segment's length.
+/// Returns the frame in the middle of `fromto` and half the segment's length. The z axis points towards the first point, as in
+/// MuJoCo's code (its manual states the opposite).
 pub(super) fn segment(element: &Layered<'_>) -> Result<Option<(Pose<f64>, f64)>> {
     let Some([a, b, c, d, e, f]) = element.numbers("fromto")? else { return Ok(None) };
     let (from, to) = (Vector3::new(a, b, c), Vector3::new(d, e, f));
@@ -147,7 +147,7 @@ fn solid(kind: Kind, size: Vector3<f64>) -> Shape {
             Shape { extent: PI * a * a * h, moments: round(a * a / 4.0 + h * h / 12.0, a * a / 2.0) }
         }
         Kind::Capsule => {
-            // A cylinder of length h between two half balls, whose centres of mass lie 3/8 a beyond its ends.
+            // A cylinder of length h between two half balls, whose centres of mass lie 3/8 a beyond the ends of the cylinder.
             let h = 2.0 * b;
             let cylinder = solid(Kind::Cylinder, size);
             let ball = solid(Kind::Sphere, size);
@@ -163,7 +163,7 @@ fn shell(kind: Kind, size: Vector3<f64>) -> Shape {
     match kind {
         Kind::Sphere => Shape { extent: 4.0 * PI * a * a, moments: Vector3::repeat(2.0 / 3.0 * a * a) },
         Kind::Ellipsoid => {
-            // As MuJoCo has it: the area by Thomsen's formula, the moments of the thin layer between two ellipsoids
+            // As in MuJoCo: the area by Thomsen's formula, the moments of the thin layer between two ellipsoids
             // whose semiaxes differ by the same small length.
             const P: f64 = 1.6075;
             let term = |x: f64, y: f64| (x * y).powf(P);
@@ -192,7 +192,7 @@ fn shell(kind: Kind, size: Vector3<f64>) -> Shape {
             Shape { extent: area, moments: round(across / area, along / area) }
         }
         Kind::Capsule => {
-            // A tube of length h between two half spheres, whose centres of mass lie a/2 beyond its ends.
+            // A tube of length h between two half spheres, whose centres of mass lie a/2 beyond the ends of the tube.
             let h = 2.0 * b;
             let tube = Shape { extent: 2.0 * PI * a * h, moments: round(a * a / 2.0 + h * h / 12.0, a * a) };
             let sphere = shell(Kind::Sphere, size);
@@ -202,18 +202,18 @@ fn shell(kind: Kind, size: Vector3<f64>) -> Shape {
     }
 }
 
-/// `factor · (b² + c², a² + c², a² + b²)`.
+/// Returns `factor · (b² + c², a² + c², a² + b²)`.
 fn crossed(size: Vector3<f64>, factor: f64) -> Vector3<f64> {
     let s = size.component_mul(&size);
     Vector3::new(s.y + s.z, s.x + s.z, s.x + s.y) * factor
 }
 
-/// Moments of a shape that is round about z.
+/// Returns the moments of a shape with rotational symmetry about z.
 fn round(across: f64, along: f64) -> Vector3<f64> {
     Vector3::new(across, across, along)
 }
 
-/// A middle part and a ball cut in halves that sit on its ends; cutting adds `spread` to the ball's moments across z.
+/// Combines a middle part with two half balls at its ends; splitting the ball adds `spread` to its moments across z.
 fn combined(middle: &Shape, ball: &Shape, spread: f64) -> Shape {
     let extent = middle.extent + ball.extent;
     let ball_moments = ball.moments + round(spread, 0.0);

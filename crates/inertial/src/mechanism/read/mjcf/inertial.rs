@@ -1,4 +1,4 @@
-//! The inertia of a body: from `<inertial>` or from its geoms, within the compiler's bounds.
+//! Inertia of a body, from `<inertial>` or from its geoms, within the compiler's bounds.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -10,7 +10,7 @@ use super::{geometry, orientation};
 use crate::Result;
 use crate::spatial::{Inertia, Pose};
 
-/// Reads `<inertial>`, in the frame around it.
+/// Reads `<inertial>` in its parent frame.
 pub(super) fn explicit(element: Element<'_>, settings: &Settings) -> Result<Inertia<f64>> {
     let own = Layered::alone(element);
     element.required("pos")?;
@@ -29,21 +29,21 @@ pub(super) fn explicit(element: Element<'_>, settings: &Settings) -> Result<Iner
     Ok(Inertia::from_com(mass, Vector3::zeros(), inertia).transformed(&pose))
 }
 
-/// What a body says about its inertia.
+/// Inertia data of a body as written in the model.
 pub(super) struct Evidence<'a> {
-    /// From `<inertial>`, in the body's frame.
+    /// Inertia from `<inertial>`, in the body's frame.
     pub(super) explicit: Option<Inertia<f64>>,
-    /// The element `<inertial>` with the frame around it in the body's frame.
+    /// Element `<inertial>`, with its parent frame in the body's frame.
     pub(super) written: Option<(Element<'a>, Pose<f64>)>,
-    /// Where the compiler's least mass goes if there is none: at the position of `<inertial>`, or else at the body's own
-    /// position in its parent, taken in the body's frame (so MuJoCo has it).
+    /// Position of the compiler's minimum mass if the body has no mass: the position of `<inertial>`, or else the body's own position in
+    /// its parent, interpreted in the body's frame (as in MuJoCo).
     pub(super) centre: Vector3<f64>,
-    /// Geoms, with the frame around each in the body's frame.
+    /// Geoms, each with its parent frame in the body's frame.
     pub(super) geoms: Vec<(Layered<'a>, Pose<f64>)>,
 }
 
 impl Evidence<'_> {
-    /// The body's inertia in its frame; `None` where nothing is known of it. Meshes are absent where it does not matter.
+    /// Returns the body's inertia in its frame; `None` if it is unknown. `meshes` is `None` if the inertia has no effect.
     pub(super) fn inertia(
         &self,
         settings: &Settings,
@@ -75,10 +75,10 @@ fn bounded(inertia: Option<Inertia<f64>>, centre: Vector3<f64>, settings: &Setti
     let given = inertia.or(bounds.then(Inertia::zero))?;
     let central = given.about_com();
     if central.iter().any(|x| !x.is_finite()) {
-        // Numbers beyond f64 have no principal axes; the mechanism's checks will name the body.
+        // Values beyond f64 have no principal axes; the mechanism's checks report the body.
         return Some(Inertia { rotational: central, ..given });
     }
-    // Scaled, so that the iteration stays within the range of f64.
+    // Scaled, so that the iteration stays in the range of f64.
     let scale = central.amax().max(f64::MIN_POSITIVE);
     let eigen = (central / scale).symmetric_eigen();
     let principal = eigen.eigenvalues * scale;
@@ -87,7 +87,7 @@ fn bounded(inertia: Option<Inertia<f64>>, centre: Vector3<f64>, settings: &Setti
     if settings.balance && moments.iter().any(|m| total - m < *m) {
         moments = Vector3::repeat(total / 3.0);
     }
-    // Rebuild the tensor only where it changes: the rest stays as exact as it was given.
+    // The tensor is rebuilt only if it changes, so that it stays exact otherwise.
     let central = if moments == principal {
         central
     } else {

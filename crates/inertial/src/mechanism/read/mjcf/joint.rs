@@ -10,24 +10,24 @@ use crate::Result;
 use crate::mechanism::{JointDynamics, JointType, Limits};
 use crate::spatial::Pose;
 
-/// A joint of a body, in the body's frame.
+/// Joint of a body, in the body's frame.
 pub(super) struct Joint<'a> {
     pub(super) name: String,
     pub(super) element: Element<'a>,
-    /// Its type; axes are in the body's frame.
+    /// Joint type; axes are in the body's frame.
     pub(super) kind: JointType,
-    /// The point of the body that it turns about; zero where it turns nothing.
+    /// Point of the body on the axis of rotation; zero if the joint does not rotate.
     pub(super) anchor: Vector3<f64>,
-    /// Coordinate at which the body stands as the model draws it.
+    /// Coordinate at the initial configuration of the model.
     pub(super) reference: f64,
     pub(super) limits: Limits,
     pub(super) dynamics: JointDynamics,
-    /// Whether MuJoCo turns the frame of a free body to its principal axes; `None` leaves it to the compiler's setting.
+    /// Whether MuJoCo aligns the frame of a free body with its principal axes; `None` means the compiler's setting.
     pub(super) align: Option<bool>,
 }
 
 impl<'a> Joint<'a> {
-    /// Reads a joint that stands in `frame` of its body. Warnings say what has no place in a mechanism.
+    /// Reads a joint located in `frame` of its body. Features that a mechanism does not support result in warnings.
     pub(super) fn read(
         joint: &Layered<'a>,
         frame: &Pose<f64>,
@@ -44,7 +44,7 @@ impl<'a> Joint<'a> {
         }
         let axis =
             orientation::direction(element, "axis", joint.numbers("axis")?.unwrap_or([0.0, 0.0, 1.0]))?;
-        // A frame that does not turn leaves the axis exactly as written.
+        // Without rotation of the frame, the axis stays exactly as written.
         let axis = frame.rotation * axis;
         let words = [
             ("hinge", JointType::Revolute { axis }),
@@ -80,7 +80,7 @@ impl<'a> Joint<'a> {
             dynamics.friction = joint.number("frictionloss")?.unwrap_or(0.0);
         }
         if kind == JointType::Floating && dynamics.armature != 0.0 {
-            // MuJoCo adds it to the acceleration of the velocity in the world's axes, we in the body's.
+            // MuJoCo applies the armature to the velocity in the world's axes, this crate in the body's axes.
             let message =
                 "its armature resists changes of the velocity in the body's frame, not in the world's";
             warnings.push(format!("{}{message}", joint.place()));
@@ -93,7 +93,7 @@ impl<'a> Joint<'a> {
             warnings.push(format!("{}{message}", joint.place()));
         }
         if joint.numbers::<2>("springdamper")?.is_some_and(|s| s.iter().all(|&x| x > 0.0)) {
-            // MuJoCo computes both from the inverse of the mass matrix where the model is drawn.
+            // MuJoCo computes both from the inverse of the mass matrix at the initial configuration.
             (dynamics.stiffness, dynamics.damping) = (0.0, 0.0);
             let message = "its spring and damper, given by a time constant (springdamper), are left out";
             warnings.push(format!("{}{message}", joint.place()));
@@ -114,7 +114,7 @@ impl<'a> Joint<'a> {
         }
     }
 
-    /// The body's frame after the joint has moved by `displacement`, in the body's frame before.
+    /// Returns the body's frame after the joint has moved by `displacement`, in the body's frame before the motion.
     pub(super) fn moved(&self, displacement: f64) -> Pose<f64> {
         let motion = match self.kind {
             JointType::Revolute { .. } | JointType::Prismatic { .. } => self.kind.pose(&[displacement]),
@@ -124,7 +124,7 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// The name of an element, empty where it has none.
+/// Returns the name of an element, or an empty string.
 pub(super) fn name_of(element: Element<'_>) -> Result<String> {
     match element.attribute("name") {
         None | Some("") => Ok(String::new()),
@@ -143,7 +143,7 @@ fn limits(joint: &Layered<'_>, unit: f64, settings: &Settings) -> Result<Limits>
     Ok(out)
 }
 
-/// A range where it is in force.
+/// Returns a range if it is in force.
 fn range(joint: &Layered<'_>, limited: &str, range: &str, settings: &Settings) -> Result<Option<[f64; 2]>> {
     let given = joint.numbers::<2>(range)?.unwrap_or_default();
     let words = [("true", Some(true)), ("false", Some(false)), ("auto", None)];

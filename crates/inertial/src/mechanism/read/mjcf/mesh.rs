@@ -1,4 +1,4 @@
-//! Meshes of `<asset>` that geoms get their inertia from.
+//! Meshes of `<asset>`, used for the inertia of geoms.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,16 +15,16 @@ use crate::Result;
 use crate::mesh::{Filling, Mesh};
 use crate::spatial::{Inertia, Pose};
 
-/// The meshes of a model by name, each read when a geom first needs it.
+/// Meshes of a model by name; each is read at the first use by a geom.
 pub(super) struct Meshes<'a> {
     assets: HashMap<String, Layered<'a>>,
-    /// Where files come from; none where what meshes weigh does not matter.
+    /// Source of the files; `None` if the inertia of meshes is not needed.
     files: Option<Include<'a>>,
-    /// Inertias for a density of one, by name.
+    /// Inertias for unit density, by name.
     known: RefCell<HashMap<String, Inertia<f64>>>,
 }
 
-/// The box with the inertia of a mesh.
+/// Box with the inertia of a mesh.
 pub(super) struct InertiaBox {
     pub(super) half: Vector3<f64>,
     pub(super) pose: Pose<f64>,
@@ -41,7 +41,7 @@ impl<'a> Meshes<'a> {
             for element in source.children(section).into_iter().filter(|e| e.tag() == "mesh") {
                 let mesh = defaults.layered(element, None)?;
                 let file = element.attribute("file").unwrap_or_default();
-                // Without a name a mesh is called after its file.
+                // An unnamed mesh is named after its file.
                 let stem = file.rsplit(['/', '\\']).next().unwrap_or_default();
                 let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
                 let name = element.attribute("name").filter(|n| !n.is_empty()).unwrap_or(stem);
@@ -51,12 +51,12 @@ impl<'a> Meshes<'a> {
         Ok(Self { assets, files, known: RefCell::default() })
     }
 
-    /// Whether inertias of meshes are wanted.
+    /// Returns whether the inertias of meshes are needed.
     pub(super) fn count(&self) -> bool {
         self.files.is_some()
     }
 
-    /// The inertia of the mesh of a geom in the frame of the mesh, for a density of one.
+    /// Returns the inertia of a geom's mesh in the frame of the mesh, for unit density.
     pub(super) fn inertia(&self, geom: &Layered<'_>, settings: &Settings) -> Result<Inertia<f64>> {
         let Some(files) = self.files else {
             return Err(geom.element().unsupported("a body whose inertia comes from a mesh"));
@@ -74,7 +74,7 @@ impl<'a> Meshes<'a> {
         Ok(inertia)
     }
 
-    /// The box with the inertia of the mesh of a geom: primitives with a mesh are fitted to it.
+    /// Returns the box with the inertia of a geom's mesh; primitives with a mesh are fitted to it.
     pub(super) fn inertia_box(&self, geom: &Layered<'_>, settings: &Settings) -> Result<InertiaBox> {
         let inertia = self.inertia(geom, settings)?;
         if settings.fit_box {
@@ -83,7 +83,7 @@ impl<'a> Meshes<'a> {
         let central = inertia.about_com();
         let scale = central.amax();
         let eigen = (central / scale).symmetric_eigen();
-        // The longest axis has the least moment and is z.
+        // The longest axis has the smallest moment and becomes z.
         let mut order = [0, 1, 2];
         order.sort_by(|a, b| eigen.eigenvalues[*b].total_cmp(&eigen.eigenvalues[*a]));
         let moments = Vector3::from_fn(|i, _| eigen.eigenvalues[order[i]] * scale);
@@ -116,7 +116,7 @@ fn inertia(asset: &Layered<'_>, files: Include<'_>, settings: &Settings) -> Resu
         }
         None => written(asset)?,
     };
-    // So MuJoCo has it: moved, turned, then scaled.
+    // Same order as in MuJoCo: translated, rotated, then scaled.
     let origin = Vector3::from(asset.numbers::<3>("refpos")?.unwrap_or_default());
     let turn = match asset.numbers::<4>("refquat")? {
         Some(q) => orientation::quaternion(element, q)?.transpose(),
@@ -131,7 +131,7 @@ fn inertia(asset: &Layered<'_>, files: Include<'_>, settings: &Settings) -> Resu
     mesh.checked().and_then(|mesh| mesh.inertia(filling)).map_err(of_mesh)
 }
 
-/// A mesh whose points stand in the model: with triangles, or else their convex hull.
+/// Returns a mesh whose points are given in the model: with its triangles, or else as a convex hull.
 fn written(asset: &Layered<'_>) -> Result<Mesh> {
     let element = asset.element();
     let Some(numbers) = element.number_list("vertex")? else {

@@ -1,21 +1,21 @@
 //! MJCF, MuJoCo's XML.
 //!
-//! What is read is what moves and what has mass: the tree of bodies, frames and joints, inertias (written or from geoms and meshes),
-//! default classes, the compiler's settings, gravity, `<equality>`, and what actuators add to joints. Looks, contacts,
-//! sensors, keyframes and the forces of actuators change neither and are skipped. Any other element or attribute that
-//! is not known is an error; forces that a [`MechanismBuilder`] has no place for (springs of tendons, fluids, gravity
-//! compensation) are named in its warnings.
+//! The reader processes the content that affects motion and mass: the tree of bodies, frames and joints, inertias (explicit or from
+//! geoms and meshes), default classes, the compiler's settings, gravity, `<equality>`, and the contributions of actuators to joints.
+//! Visuals, contacts, sensors, keyframes and actuator forces affect neither and are skipped. Any other unknown element or attribute
+//! is an error. Forces that a [`MechanismBuilder`] does not support (springs of tendons, fluids, gravity compensation) are listed
+//! in its warnings.
 //!
-//! How the mechanism relates to MuJoCo's model:
-//! - the root link is `world`; bodies and joints without a name are called after MuJoCo's numbers (`body3`, `joint5`);
-//! - a body's frame has the axes of the MJCF body and its origin at the point that the body's last hinge or ball turns
-//!   about; where this is not the MJCF body's origin, the link `BODY.frame` marks the MJCF frame;
+//! Relation of the mechanism to MuJoCo's model:
+//! - the root link is `world`; unnamed bodies and joints are named after MuJoCo's indices (`body3`, `joint5`);
+//! - a body's frame has the axes of the MJCF body and its origin at the anchor of the body's last hinge or ball joint; if this is
+//!   not the MJCF body's origin, the link `BODY.frame` marks the MJCF frame;
 //! - several joints of one body become a chain with links `BODY:JOINT` that have no parameters;
-//! - coordinates of hinges and slides are those of `qpos`, reference positions (`ref`) included; a ball's quaternion is
-//!   `x y z w` here and `w x y z` there; a free joint's coordinates are the body's pose in the world and its velocity is in
-//!   the body's frame, where MuJoCo has the linear part in the world's;
-//! - `connect` and `weld` close loops, `<equality><joint>` and `<equality><tendon>` (fixed tendons) couple joints, or lock one,
-//!   which then is no joint any more.
+//! - coordinates of hinges and slides are those of `qpos`, including reference positions (`ref`); a ball's quaternion is
+//!   `x y z w` here and `w x y z` in MuJoCo; a free joint's coordinates are the body's pose in the world, and its velocity is in
+//!   the body's frame, whereas MuJoCo has the linear part in the world's frame;
+//! - `connect` and `weld` close loops; `<equality><joint>` and `<equality><tendon>` (fixed tendons) couple joints, or lock one,
+//!   which is then no longer a joint.
 
 mod assemble;
 mod body;
@@ -60,24 +60,24 @@ pub fn read(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
     described(&source, Some(include), |builder, _, _| Ok(builder))
 }
 
-/// Reads a text that includes no files, for writers: bodies have no inertia from meshes.
+/// Reads a text without included files, for writers; inertias from meshes are omitted.
 pub(crate) fn read_without_meshes(text: &str) -> Result<MechanismBuilder> {
     described(&Source::new(Xml::parse(text)?, &[])?, None, |builder, _, _| Ok(builder))
 }
 
-/// A body of a text that stands alone, for writers.
+/// Body of a text without included files, for writers.
 pub(crate) struct BodyText<'a> {
     pub(crate) name: &'a str,
     pub(crate) element: Element<'a>,
-    /// Its `<inertial>` with the frame around that in the body's, where it has one.
+    /// `<inertial>` of the body if present, with its parent frame in the body's frame.
     pub(crate) inertial: Option<(Element<'a>, Pose<f64>)>,
-    /// Its frame in its link's.
+    /// Frame of the body in its link's frame.
     pub(crate) frame: Pose<f64>,
-    /// Its joints by name.
+    /// Joints by name.
     pub(crate) joints: Vec<(&'a str, Element<'a>)>,
 }
 
-/// Hands the bodies of a text that includes no files to a writer.
+/// Passes the bodies of a text without included files to a writer.
 pub(crate) fn with_bodies<R>(text: &str, work: impl FnOnce(&[BodyText<'_>]) -> Result<R>) -> Result<R> {
     let source = Source::new(Xml::parse(text)?, &[])?;
     described(&source, None, |_, tree, frames| {
@@ -92,7 +92,7 @@ pub(crate) fn with_bodies<R>(text: &str, work: impl FnOnce(&[BodyText<'_>]) -> R
     })
 }
 
-/// Whether a text includes other files.
+/// Returns whether a text includes other files.
 pub(crate) fn includes_files(text: &str) -> Result<bool> {
     let main = Xml::parse(text)?;
     let mut open = vec![main.root()];
@@ -105,7 +105,7 @@ pub(crate) fn includes_files(text: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Hands what the files describe to `finish`: the mechanism, the bodies as written, and the frame of each body in its link.
+/// Passes the content of the files to `finish`: the mechanism, the bodies as written, and the frame of each body in its link.
 fn described<R>(
     source: &Source<'_>,
     files: Option<Include<'_>>,

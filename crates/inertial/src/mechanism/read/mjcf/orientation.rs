@@ -1,4 +1,4 @@
-//! Where frames stand: `pos` with one of `quat`, `axisangle`, `euler`, `xyaxes`, `zaxis`.
+//! Poses of frames: `pos` with one of `quat`, `axisangle`, `euler`, `xyaxes`, `zaxis`.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -10,14 +10,14 @@ use crate::Result;
 use crate::mechanism::rotation_about;
 use crate::spatial::{Pose, rotation_from_quaternion};
 
-/// The pose of an element in the frame around it.
+/// Returns the pose of an element in its parent frame.
 pub(super) fn pose(element: &Layered<'_>, settings: &Settings) -> Result<Pose<f64>> {
     let position = element.numbers::<3>("pos")?.unwrap_or_default();
     let rotation = rotation(element, settings)?.unwrap_or_else(Matrix3::identity);
     Ok(Pose::new(rotation, position.into()))
 }
 
-/// The rotation that an element or its class gives, if any.
+/// Returns the rotation given by an element or its class, if any.
 pub(super) fn rotation(element: &Layered<'_>, settings: &Settings) -> Result<Option<Matrix3<f64>>> {
     let names = schema::orientation_attributes();
     let Some(layer) = element.with_any(names) else { return Ok(None) };
@@ -51,9 +51,9 @@ pub(super) fn rotation(element: &Layered<'_>, settings: &Settings) -> Result<Opt
     Ok(Some(z_towards(&direction(layer, "zaxis", z)?)))
 }
 
-/// The rotation of a quaternion `w x y z` of any length.
+/// Returns the rotation of a quaternion `w x y z` of any length.
 pub(super) fn quaternion(element: Element<'_>, [w, x, y, z]: [f64; 4]) -> Result<Matrix3<f64>> {
-    // Scale first: the squares of tiny or huge numbers would leave the range of f64.
+    // Scaling first: the squares of tiny or huge numbers would leave the range of f64.
     let scale = [w, x, y, z].into_iter().fold(0.0, |a: f64, b| a.max(b.abs()));
     let rotation = rotation_from_quaternion(x / scale, y / scale, z / scale, w / scale);
     rotation
@@ -61,7 +61,7 @@ pub(super) fn quaternion(element: Element<'_>, [w, x, y, z]: [f64; 4]) -> Result
         .ok_or_else(|| element.error("a quaternion of length zero is no rotation"))
 }
 
-/// The smallest rotation that turns z to the unit vector `axis`.
+/// Returns the smallest rotation that turns z to the unit vector `axis`.
 pub(super) fn z_towards(axis: &Vector3<f64>) -> Matrix3<f64> {
     let normal = Vector3::z().cross(axis);
     let sine = normal.norm();
@@ -74,7 +74,7 @@ pub(super) fn z_towards(axis: &Vector3<f64>) -> Matrix3<f64> {
     }
 }
 
-/// A unit vector along the given one.
+/// Returns the unit vector in the given direction.
 pub(super) fn direction(element: Element<'_>, name: &str, v: [f64; 3]) -> Result<Vector3<f64>> {
     Vector3::from(v)
         .try_normalize(1e-14)

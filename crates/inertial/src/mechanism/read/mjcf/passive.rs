@@ -1,4 +1,4 @@
-//! What actuators and tendons add to the joints.
+//! Contributions of actuators and tendons to the joints.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::defaults::Defaults;
 use super::source::Source;
 use crate::Result;
 
-/// Adds the rotors and dampers of actuators to their joints: both count with the square of the gear ratio.
+/// Adds the rotor inertias and dampers of actuators to their joints; both are multiplied by the square of the gear ratio.
 pub(super) fn actuators<'a>(
     source: &'a Source<'_>,
     defaults: &Defaults<'a>,
@@ -53,7 +53,7 @@ pub(super) fn actuators<'a>(
     Ok(())
 }
 
-/// Refuses tendons with inertia; says which forces of tendons are left out.
+/// Rejects tendons with inertia; warns about tendon forces that are omitted.
 pub(super) fn tendons<'a>(
     source: &'a Source<'_>,
     defaults: &Defaults<'a>,

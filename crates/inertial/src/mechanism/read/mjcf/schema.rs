@@ -1,9 +1,9 @@
-//! Which elements and attributes are known, so that none is passed over unnoticed.
+//! Known elements and attributes; unknown ones are reported.
 
 use super::super::xml::{Element, quoted};
 use crate::Result;
 
-/// The sections of a model.
+/// Sections of a model.
 const SECTIONS: &[&str] = &[
     "actuator",
     "asset",
@@ -24,7 +24,7 @@ const SECTIONS: &[&str] = &[
     "worldbody",
 ];
 
-/// Sections and elements of the tree that neither move nor weigh anything: looks, contacts, measurements, states.
+/// Elements of the tree that affect neither motion nor mass: visuals, contacts, measurements, states.
 const IRRELEVANT: &[&str] = &["camera", "light", "site", "skin"];
 
 const ORIENTATION: &[&str] = &["quat", "axisangle", "euler", "xyaxes", "zaxis"];
@@ -148,7 +148,7 @@ const EQUALITY: &[&str] = &[
     "torquescale",
 ];
 
-/// The attributes that an element of the tree, a default or the compiler may have; `None` where any is fine.
+/// Returns the attributes allowed for an element of the tree, a default or the compiler; `None` if all are allowed.
 fn attributes(tag: &str) -> Option<(&'static [&'static str], bool)> {
     match tag {
         "body" => Some((BODY, true)),
@@ -163,7 +163,7 @@ fn attributes(tag: &str) -> Option<(&'static [&'static str], bool)> {
     }
 }
 
-/// Refuses attributes that the element cannot have.
+/// Rejects attributes that the element cannot have.
 pub(super) fn check_attributes(element: Element<'_>) -> Result<()> {
     match attributes(element.tag()) {
         None => Ok(()),
@@ -171,7 +171,7 @@ pub(super) fn check_attributes(element: Element<'_>) -> Result<()> {
     }
 }
 
-/// Refuses attributes that an equality constraint cannot have.
+/// Rejects attributes that an equality constraint cannot have.
 pub(super) fn check_equality(element: Element<'_>) -> Result<()> {
     check(element, EQUALITY, &[])
 }
@@ -184,7 +184,7 @@ fn check(element: Element<'_>, known: &[&str], more: &[&str]) -> Result<()> {
     }
 }
 
-/// Refuses sections that no model has.
+/// Rejects unknown sections.
 pub(super) fn check_section(element: Element<'_>) -> Result<()> {
     match element.tag() {
         tag if SECTIONS.contains(&tag) => Ok(()),
@@ -192,12 +192,12 @@ pub(super) fn check_section(element: Element<'_>) -> Result<()> {
     }
 }
 
-/// Whether an element of the tree changes neither motion nor mass.
+/// Returns whether an element of the tree affects neither motion nor mass.
 pub(super) fn is_irrelevant(tag: &str) -> bool {
     IRRELEVANT.contains(&tag)
 }
 
-/// The attributes that say how a frame is turned.
+/// Returns the attributes that define the orientation of a frame.
 pub(super) fn orientation_attributes() -> &'static [&'static str] {
     ORIENTATION
 }

@@ -1,4 +1,4 @@
-//! The model's text with the files that it includes.
+//! Model text with its included files.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use super::super::xml::{Element, Xml, quoted};
 use super::super::{Include, MAX_TEXT};
 use crate::{Error, Result};
 
-/// Most files that one model includes.
+/// Maximum number of files included by one model.
 const MAX_FILES: usize = 1000;
 
-/// An included file.
+/// Included file.
 pub(super) struct File {
     name: String,
     text: String,
 }
 
-/// Fetches all included files, each once, files included by files too.
+/// Fetches all included files once each, including nested ones.
 pub(super) fn fetch(main: &Xml<'_>, include: Include<'_>) -> Result<Vec<File>> {
     let mut files = included(main, "", include, &[])?;
     let mut next = 0;
@@ -28,7 +28,7 @@ pub(super) fn fetch(main: &Xml<'_>, include: Include<'_>) -> Result<Vec<File>> {
     Ok(files)
 }
 
-/// The files that one text includes, beyond those known.
+/// Returns the files that one text includes and that are not yet known.
 fn included(xml: &Xml<'_>, file: &str, include: Include<'_>, known: &[File]) -> Result<Vec<File>> {
     let mut out: Vec<File> = Vec::new();
     let mut open = vec![xml.root()];
@@ -46,7 +46,7 @@ fn included(xml: &Xml<'_>, file: &str, include: Include<'_>, known: &[File]) -> 
             let message = format!("{} is included already: a file can be included once only", quoted(name));
             return Err(element.error(message));
         }
-        // Names are relative to the model's own file; failing that, to the file that includes.
+        // Names are relative to the main model file; otherwise to the including file.
         let beside = file.rsplit_once('/').map(|(folder, _)| format!("{folder}/{name}"));
         let text = match (include.text(name), beside) {
             (Ok(text), _) => text,
@@ -64,20 +64,20 @@ fn included(xml: &Xml<'_>, file: &str, include: Include<'_>, known: &[File]) -> 
     Ok(out)
 }
 
-/// All parsed files: [`Source::children`] reads them as one.
+/// All parsed files; [`Source::children`] reads them as one.
 pub(super) struct Source<'t> {
     main: Xml<'t>,
     included: HashMap<&'t str, Xml<'t>>,
 }
 
 impl<'t> Source<'t> {
-    /// Parses the included files again, now to stay.
+    /// Parses the included files again and keeps the result.
     pub(super) fn new(main: Xml<'t>, files: &'t [File]) -> Result<Self> {
         let parse = |f: &'t File| Ok((f.name.as_str(), Xml::parse_file(&f.text, &f.name)?));
         Ok(Self { main, included: files.iter().map(parse).collect::<Result<_>>()? })
     }
 
-    /// The element `<mujoco>`.
+    /// Returns the element `<mujoco>`.
     pub(super) fn root(&self) -> Result<Element<'_>> {
         let root = self.main.root();
         match root.tag() {
@@ -89,10 +89,10 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The elements directly inside, those of included files in the place of their `<include>`.
+    /// Returns the child elements, with each `<include>` replaced by the elements of its file.
     pub(super) fn children<'a>(&'a self, element: Element<'a>) -> Vec<Element<'a>> {
         let mut out = Vec::new();
-        // Files that include each other cannot form a circle: each is included once.
+        // Includes cannot form a cycle: each file is included once.
         let mut open: Vec<Element<'a>> = element.children().collect();
         open.reverse();
         while let Some(child) = open.pop() {
@@ -107,7 +107,7 @@ impl<'t> Source<'t> {
         out
     }
 
-    /// All elements of the sections of this name; sections may be repeated.
+    /// Returns all sections of this name; sections may be repeated.
     pub(super) fn section<'a>(&'a self, name: &str) -> Result<Vec<Element<'a>>> {
         Ok(self.children(self.root()?).into_iter().filter(|e| e.tag() == name).collect())
     }

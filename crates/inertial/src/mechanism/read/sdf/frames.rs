@@ -1,4 +1,4 @@
-//! Frames of an SDF model: poses of links, joints and frames, relative to each other.
+//! Frames of an SDF model: relative poses of links, joints and frames.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use super::super::xml::{Element, quoted};
 use crate::Result;
 use crate::spatial::{Pose, rotation_from_quaternion, rotation_from_rpy};
 
-/// Name of the frame of the model.
+/// Name of the model's frame.
 pub(super) const MODEL: &str = "__model__";
 /// Name of the world.
 pub(super) const WORLD: &str = "world";
-/// Frames one relative to another, at most.
+/// Maximum depth of a chain of relative frames.
 const DEEPEST: usize = 1000;
 
-/// The pose in an element's `<pose>`, with its numbers and the frame that it is relative to.
+/// Pose in an element's `<pose>`, with its numbers and its reference frame.
 #[derive(Default)]
 pub(super) struct Placed<'a> {
     pub pose: Option<Pose<f64>>,
@@ -63,13 +63,13 @@ pub(super) fn placed(element: Element<'_>) -> Result<Placed<'_>> {
     Ok(Placed { pose: Some(pose), relative_to, numbers })
 }
 
-/// A link, a joint or a frame.
+/// Link, joint or frame.
 struct Frame<'a> {
     element: Element<'a>,
     pose: Pose<f64>,
-    /// Frame that the pose is relative to.
+    /// Reference frame of the pose.
     relative_to: &'a str,
-    /// Link that it moves with, or the frame that says so.
+    /// Link to which the frame is attached, or the frame that defines this link.
     attached_to: &'a str,
     is_link: bool,
 }
@@ -123,7 +123,7 @@ impl<'a> Frames<'a> {
         Ok(Self { frames, canonical })
     }
 
-    /// The pose of a frame in the frame of the model.
+    /// Returns the pose of a frame in the model's frame.
     pub fn pose(&self, name: &'a str, asked: Element<'_>) -> Result<Pose<f64>> {
         let mut out = Pose::identity();
         let mut next = name;
@@ -138,7 +138,7 @@ impl<'a> Frames<'a> {
         Err(asked.error(format!("the pose of {} is relative to itself", quoted(name))))
     }
 
-    /// The link that a frame moves with.
+    /// Returns the link to which a frame is attached.
     pub fn link(&self, name: &'a str, asked: Element<'_>) -> Result<&'a str> {
         let mut next = name;
         for _ in 0..DEEPEST {
@@ -168,12 +168,12 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// The first link, or the one that the model names.
+    /// Returns the canonical link: the one named by the model, or else the first link.
     pub fn canonical(&self) -> &'a str {
         self.canonical
     }
 
-    /// The element of a link.
+    /// Returns the element of a link.
     pub fn element(&self, name: &str) -> Option<Element<'a>> {
         self.frames.get(name).map(|frame| frame.element)
     }

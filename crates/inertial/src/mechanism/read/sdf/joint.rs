@@ -10,27 +10,27 @@ use crate::Result;
 use crate::mechanism::{JointDynamics, JointSpec, JointType, Limits, LoopEnd, LoopSpec, Mimic};
 use crate::spatial::Pose;
 
-/// Joints that are read.
+/// Supported joint types.
 const TYPES: &str = "revolute, continuous, prismatic, fixed, ball, universal or screw";
 
-/// Values from which limits of Gazebo mean none.
+/// Value from which Gazebo's limits mean unlimited.
 const UNLIMITED: f64 = 1e16;
 
-/// A joint with the frames that it connects.
+/// Joint with the frames that it connects.
 pub(super) struct Described<'a> {
     pub name: &'a str,
     pub element: Element<'a>,
     pub parent: &'a str,
     pub child: &'a str,
-    /// The joint's frame in the frame of the model.
+    /// Frame of the joint in the model's frame.
     frame: Pose<f64>,
-    /// Its type, axes in the joint's frame.
+    /// Joint type; axes are in the joint's frame.
     kind: JointType,
     pub numbers: Numbers,
 }
 
 impl<'a> Reader<'a> {
-    /// All joints, and the links whose frames are moved to their joints.
+    /// Returns all joints, and the links whose frames are moved to their joints.
     pub fn joints(&self) -> Result<(Vec<Described<'a>>, Moved<'a>)> {
         let joints =
             self.model.children_named("joint").map(|e| self.described(e)).collect::<Result<Vec<_>>>()?;
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         Ok(Described { name, element, parent, child: link, frame, kind, numbers })
     }
 
-    /// Frame of a link (moved to its joint) in the frame of the model; that of the world for the world.
+    /// Returns the frame of a link (moved to its joint) in the model's frame, or the frame of the world.
     fn link_frame(&self, name: &'a str, moved: &Moved<'a>, asked: Element<'_>) -> Result<Pose<f64>> {
         if name == WORLD {
             return Ok(self.pose.inverse());
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A type with its axes in another frame, in which the old one is `frame`.
+/// Returns a joint type with its axes in another frame; `frame` is the pose of the old frame in the new one.
 fn turned(kind: &JointType, frame: &Pose<f64>) -> JointType {
     let turn = |axis: Vector3<f64>| frame.rotation * axis;
     match *kind {
@@ -156,7 +156,7 @@ fn turned(kind: &JointType, frame: &Pose<f64>) -> JointType {
     }
 }
 
-/// Advance of a screw (m/rad).
+/// Returns the pitch of a screw (m/rad).
 fn pitch(element: Element<'_>) -> Result<f64> {
     if let Some(pitch) = element.first_child("screw_thread_pitch") {
         return Ok(pitch.text_array::<1>()?[0] / std::f64::consts::TAU);
@@ -164,7 +164,7 @@ fn pitch(element: Element<'_>) -> Result<f64> {
     let Some(old) = element.first_child("thread_pitch") else {
         return Err(element.error("a screw joint needs <screw_thread_pitch> (m per turn)"));
     };
-    // The older element counts radians per metre, with the other sign.
+    // The older element is in radians per metre, with the opposite sign.
     match old.text_array::<1>()? {
         [x] if x != 0.0 => Ok(-1.0 / x),
         _ => Err(old.error("it is zero: expected radians per metre")),
@@ -220,7 +220,7 @@ fn dynamics(element: Element<'_>) -> Result<JointDynamics> {
     })
 }
 
-/// `q = multiplier · (q_leader − reference) + offset`.
+/// Reads a `<mimic>`: `q = multiplier · (q_leader − reference) + offset`.
 fn mimic(element: Element<'_>) -> Result<Option<Mimic>> {
     let axis = element.first_child("axis");
     let Some(mimic) = axis.and_then(|axis| axis.first_child("mimic")) else { return Ok(None) };

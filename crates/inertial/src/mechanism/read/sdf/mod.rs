@@ -1,9 +1,9 @@
 //! SDF, the models of Gazebo.
 //!
-//! Read is one model without others inside: links, joints, frames, inertias and collision shapes that are no meshes. Everything else
-//! changes neither motion nor mass and is passed over. A link's frame has the axes of the SDF link and its origin at the joint's
-//! origin; where this is not the SDF link's, the link `LINK.frame` marks the SDF frame. A second joint to the same link closes a
-//! loop. The root link is bolted to the world, as in URDF; gravity is turned into its frame.
+//! The reader supports one model without nested models: links, joints, frames, inertias and collision shapes other than meshes.
+//! All other content affects neither motion nor mass and is ignored. A link's frame has the axes of the SDF link and its origin at
+//! the joint's origin; if this differs from the SDF link's origin, the link `LINK.frame` marks the SDF frame. A second joint to the
+//! same link closes a loop. The root link is fixed to the world, as in URDF; gravity is rotated into its frame.
 
 mod frames;
 mod joint;
@@ -41,15 +41,15 @@ pub fn read(text: &str) -> Result<MechanismBuilder> {
     Ok(out)
 }
 
-/// A link of a text, for writers.
+/// Link of a text, for writers.
 pub(crate) struct LinkText<'a> {
     pub(crate) name: &'a str,
     pub(crate) element: Element<'a>,
-    /// Its SDF frame in the link's frame.
+    /// SDF frame in the link's frame.
     pub(crate) frame: Pose<f64>,
 }
 
-/// Hands the links and joints of a text to a writer.
+/// Passes the links and joints of a text to a writer.
 pub(crate) fn with_links<R>(
     xml: &Xml<'_>,
     work: impl FnOnce(&[LinkText<'_>], &[(&str, Element<'_>)]) -> Result<R>,
@@ -65,18 +65,18 @@ pub(crate) fn with_links<R>(
     work(&links.collect::<Result<Vec<_>>>()?, &joints)
 }
 
-/// The one model of a text.
+/// Reader of the one model of a text.
 struct Reader<'a> {
     model: Element<'a>,
     frames: Frames<'a>,
     gravity: Vector3<f64>,
     /// Frame of the model in the world.
     pose: Pose<f64>,
-    /// Whether axes may be given in the frame of the model (before version 1.7).
+    /// Whether axes may be given in the model's frame (before version 1.7).
     old: bool,
 }
 
-/// Frames of SDF links in their links' frames, where they differ.
+/// Frames of SDF links in their links' frames, if they differ.
 type Moved<'a> = HashMap<&'a str, Pose<f64>>;
 
 impl<'a> Reader<'a> {
@@ -192,10 +192,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What to do with models of several files.
+/// Advice for models that consist of several files.
 const INCLUDE: &str = "<include>: put all into one file first, by 'gz sdf -p FILE.sdf > robot.sdf'";
 
-/// The inertia of a link in its SDF frame; what is not given has the values of Gazebo.
+/// Returns the inertia of a link in its SDF frame; missing values have Gazebo's defaults.
 fn inertial(link: Element<'_>) -> Result<Inertia<f64>> {
     let Some(element) = link.first_child("inertial") else {
         link.warn("it has no <inertial>: taken as 1 kg and 1 kg m², as in Gazebo");
@@ -226,7 +226,7 @@ fn inertial(link: Element<'_>) -> Result<Inertia<f64>> {
     Ok(Inertia::from_com(mass, pose.translation, about))
 }
 
-/// Collision shapes that are no meshes. They do not change the dynamics: what cannot be read is passed over.
+/// Returns the collision shapes that are not meshes. They do not change the dynamics, so unreadable shapes are ignored.
 fn shapes(link: Element<'_>, name: &str) -> Vec<ShapeSpec> {
     let length = |e: Element<'_>, tag: &str| -> Option<f64> {
         let [x] = e.first_child(tag)?.text_array::<1>().ok()?;
@@ -254,7 +254,7 @@ fn shapes(link: Element<'_>, name: &str) -> Vec<ShapeSpec> {
     link.children_named("collision").filter_map(spec).collect()
 }
 
-/// Numbers that place several frames.
+/// Joins the numbers that define the placement of several frames.
 fn joined<'n>(all: impl IntoIterator<Item = &'n Numbers>) -> Numbers {
     let mut out = Numbers::default();
     for numbers in all {

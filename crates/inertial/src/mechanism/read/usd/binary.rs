@@ -1,4 +1,4 @@
-//! The binary format of USD (`.usdc`, crate files).
+//! Binary format of USD (`.usdc`, crate files).
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -11,11 +11,11 @@ use super::values::{Cursor, Rep, Result, is_numeric};
 
 /// First bytes of a crate file.
 pub(super) const MAGIC: &[u8] = b"PXR-USDC";
-/// Paths, specs, tokens and fields of a file, each.
+/// Maximum number of paths, specs, tokens and fields of a file, each.
 const MAX_ENTRIES: usize = 4 << 20;
-/// Bytes of all tokens.
+/// Maximum size of all tokens in bytes.
 const MAX_TOKENS: usize = 64 << 20;
-/// Names of fields, lists and paths that are looked at.
+/// Maximum number of names of fields, lists and paths that are processed.
 const MAX_FIELDS: usize = 32 << 20;
 
 /// Reads a layer.
@@ -41,7 +41,7 @@ fn fill(layer: &mut Layer, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A path: the last part of it, and the path before that.
+/// Path, stored as its last component and its parent path.
 #[derive(Clone, Copy)]
 struct Path {
     parent: u32,
@@ -52,18 +52,18 @@ struct Path {
 
 const NOTHING: u32 = u32::MAX;
 
-/// The parsed sections of a file.
+/// Parsed sections of a file.
 struct File<'s> {
     stored: &'s Stored,
     tokens: Vec<String>,
     strings: Vec<u32>,
-    /// Token of the name, and value.
+    /// Token of the name, and the value.
     fields: Vec<(u32, u64)>,
     fieldsets: Vec<u32>,
     paths: Vec<Path>,
-    /// Path, first field of its set, type.
+    /// Path, first field of its field set, and type.
     specs: Vec<[u32; 3]>,
-    /// Work with names and lists so far.
+    /// Work spent on names and lists so far.
     spent: Cell<usize>,
 }
 
@@ -139,7 +139,7 @@ impl<'s> File<'s> {
         Ok(())
     }
 
-    /// Paths are a tree in the order of a walk: each says whether a child follows it, and how far its next sibling is.
+    /// Reads the paths, a tree in depth-first order. Each path stores whether a child follows and the distance to its next sibling.
     fn read_paths(&mut self, mut at: Cursor<'_>) -> Result<()> {
         const TWICE: &str = "paths are in no tree";
         let count = at.count(MAX_ENTRIES)?;
@@ -192,7 +192,7 @@ impl<'s> File<'s> {
         Ok(token)
     }
 
-    /// Counts the work with a text: a file may name a long one often.
+    /// Counts the work for a text, because a file may refer to a long one many times.
     fn spend(&self, text: &str) -> Result<()> {
         let spent = self.spent.get() + 1 + text.len() / 32;
         self.spent.set(spent);
@@ -204,7 +204,7 @@ impl<'s> File<'s> {
         self.token(u64::from(*index.ok_or("a text is missing")?))
     }
 
-    /// The text of a path to a prim or a property.
+    /// Returns the text of a path to a prim or a property.
     fn path(&self, index: u32) -> Result<String> {
         let mut parts = Vec::new();
         let mut next = index;
@@ -226,7 +226,7 @@ impl<'s> File<'s> {
     }
 
     fn layer(&self, layer: &mut Layer) -> Result<()> {
-        // Specs of the paths, and the paths inside each.
+        // Spec of each path, and the child paths of each.
         let mut spec = vec![NOTHING; self.paths.len()];
         let mut inside: Vec<Vec<u32>> = vec![Vec::new(); self.paths.len()];
         let mut root = None;
@@ -262,7 +262,7 @@ impl<'s> File<'s> {
         Ok(())
     }
 
-    /// A value of a property.
+    /// Returns the value of a property.
     fn value(&self, rep: Rep) -> Result<Option<Value>> {
         Ok(match rep.kind() {
             51 => Some(Value::Blocked),
@@ -273,7 +273,7 @@ impl<'s> File<'s> {
         })
     }
 
-    /// Texts of a value: one, or a list.
+    /// Returns the texts of a value: one, or a list.
     fn texts(&self, rep: Rep) -> Result<Vec<String>> {
         let is_string = matches!(rep.kind(), 10 | 50);
         let text = |i: u64| if is_string { self.string(i) } else { self.token(i) }.map(str::to_owned);
@@ -293,7 +293,7 @@ impl<'s> File<'s> {
         (0..count).map(|_| text(cursor.u32()?.into())).collect()
     }
 
-    /// Changes of a list.
+    /// Returns the edits of a list.
     fn list<T>(&self, rep: Rep, item: impl Fn(&mut Cursor<'_>) -> Result<T>) -> Result<ListEdit<T>> {
         let mut out = ListEdit::default();
         if rep.is_inline() {
@@ -323,11 +323,11 @@ impl<'s> File<'s> {
         self.list(rep, |cursor| self.path(cursor.u32()?))
     }
 
-    /// References (with a dictionary behind them) or payloads.
+    /// Returns the references (each followed by a dictionary) or payloads.
     fn targets(&self, rep: Rep) -> Result<ListEdit<Target>> {
         let is_reference = rep.kind() == 35;
         if rep.kind() == 47 {
-            // A single payload, as older files have it.
+            // A single payload, as in older files.
             let mut cursor = self.stored.cursor(rep.payload());
             return Ok(ListEdit {
                 explicit: Some(vec![self.target(&mut cursor, false)?]),
@@ -340,7 +340,7 @@ impl<'s> File<'s> {
     fn target(&self, cursor: &mut Cursor<'_>, is_reference: bool) -> Result<Target> {
         let asset = self.string(cursor.u32()?.into())?.to_owned();
         let path = match cursor.u32()? {
-            // Payloads and references of the default prim have the empty path, which is no path of the file.
+            // Payloads and references of the default prim have the empty path, which is not a path of the file.
             index if self.paths.get(index as usize).is_some_and(|p| p.token != NOTHING) => {
                 self.path(index)?
             }
@@ -359,11 +359,11 @@ impl<'s> File<'s> {
         Ok(Target { asset, path })
     }
 
-    /// The first of an attribute's time samples.
+    /// Returns the first time sample of an attribute.
     fn sample(&self, rep: Rep) -> Result<Option<Value>> {
         let mut cursor = self.stored.cursor(rep.payload());
         cursor.at_distance()?;
-        // The number of values, and the values.
+        // The number of values, followed by the values.
         match cursor.at_distance()? {
             0 => Ok(None),
             _ => self.value(Rep(cursor.u64()?)),
@@ -371,23 +371,23 @@ impl<'s> File<'s> {
     }
 }
 
-/// So many compressed words of 4 bytes.
+/// Reads `count` compressed words of 4 bytes.
 fn words(at: &mut Cursor<'_>, count: usize) -> Result<Vec<u32>> {
     Ok(integers(at.sized()?, count, false)?.into_iter().map(|x| x as u32).collect())
 }
 
-/// The way through the tree of paths.
+/// Traversal of the tree of paths.
 struct Walk<'f, 's> {
     file: &'f File<'s>,
     /// Spec of each path.
     spec: Vec<u32>,
     inside: Vec<Vec<u32>>,
-    /// Prims seen so far.
+    /// Number of prims visited so far.
     prims: usize,
 }
 
 impl<'f> Walk<'f, '_> {
-    /// Names and values of the fields of a path's spec.
+    /// Returns the names and values of the fields of a path's spec.
     fn fields_of(&mut self, path: u32) -> Result<Vec<(&'f str, Rep)>> {
         let file = self.file;
         let [_, first, _] = file.specs[self.spec[path as usize] as usize];
@@ -452,7 +452,7 @@ impl<'f> Walk<'f, '_> {
         Ok(())
     }
 
-    /// Names of children in their order.
+    /// Returns the names of the children in order.
     fn order(&mut self, rep: Rep) -> Result<Vec<&'f str>> {
         if rep.is_inline() || rep.payload() == 0 {
             return Ok(Vec::new());

@@ -1,15 +1,15 @@
-//! Compressed parts of crate files: LZ4 in chunks, and integers as coded differences.
+//! Compressed parts of crate files: LZ4 in chunks, and integers as encoded differences.
 
-/// Bytes that one part may have when unpacked.
+/// Maximum size of one uncompressed part in bytes.
 const MAX_BYTES: usize = 256 << 20;
-/// Integers of one list.
+/// Maximum number of integers of one list.
 pub(super) const MAX_INTEGERS: usize = 16 << 20;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Unpacks a part of at most so many bytes.
+/// Decompresses a part of at most `most` bytes.
 pub(super) fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>> {
-    // No byte of LZ4 gives more than 255.
+    // LZ4 expands one byte to at most 255 bytes.
     if most > MAX_BYTES || most / 255 > packed.len() + 16 {
         return Err(format!("a compressed part claims {most} bytes"));
     }
@@ -35,7 +35,7 @@ pub(super) fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Unpacks so many integers of 4 bytes (`wide`: of 8).
+/// Decompresses `count` integers of 4 bytes (of 8 if `wide`).
 pub(super) fn integers(packed: &[u8], count: usize, wide: bool) -> Result<Vec<i64>> {
     if count > MAX_INTEGERS {
         return Err(format!("a list of {count} integers"));
@@ -45,7 +45,7 @@ pub(super) fn integers(packed: &[u8], count: usize, wide: bool) -> Result<Vec<i6
     }
     let size = if wide { 8 } else { 4 };
     let codes = (2 * count).div_ceil(8);
-    // What is read may be less, of the claimed bytes, than the encoding could need.
+    // The compressed size bounds the output, which may be smaller than the maximum of the encoding.
     let most = (size + codes + size * count).min(packed.len().saturating_mul(255));
     let bytes = unpack(packed, most)?;
     let mut rest = &bytes[..];
@@ -61,7 +61,7 @@ pub(super) fn integers(packed: &[u8], count: usize, wide: bool) -> Result<Vec<i6
     for i in 0..count {
         let difference = match (codes[i / 4] >> (2 * (i % 4))) & 3 {
             0 => common,
-            // A quarter, half or whole of the size; of four bytes at least one.
+            // A quarter, half or all of the size (at least one byte).
             1 => signed(take(size / 4)?),
             2 => signed(take(size / 2)?),
             _ => signed(take(size)?),
@@ -75,7 +75,7 @@ pub(super) fn integers(packed: &[u8], count: usize, wide: bool) -> Result<Vec<i6
     Ok(out)
 }
 
-/// A little-endian number with sign, of up to eight bytes.
+/// Returns a signed little-endian number of up to eight bytes.
 fn signed(bytes: &[u8]) -> i64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);

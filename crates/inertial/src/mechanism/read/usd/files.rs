@@ -1,4 +1,4 @@
-//! Layers from files, each read once, with the layers below them.
+//! Layers of files, each read once, with their sublayers.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -9,18 +9,18 @@ use super::package::{self, Package};
 use super::{binary, text};
 use crate::{Error, Place, Result};
 
-/// Files of a scene, at most.
+/// Maximum number of files of a scene.
 const MAX_FILES: usize = 1000;
-/// Bytes of all files together.
+/// Maximum size of all files together in bytes.
 const MAX_BYTES: usize = 512 << 20;
 
-/// Layers that count as one, the strongest first.
+/// Layer stack, the strongest layer first.
 #[derive(Debug)]
 pub(super) struct Stack {
     pub layers: Vec<Rc<Layer>>,
 }
 
-/// All files of a scene. A file is named by its path from the folder of the model; in a package by `PACKAGE[PATH]`.
+/// All files of a scene. A file is identified by its path from the folder of the model; in a package by `PACKAGE[PATH]`.
 pub(super) struct Files<'i> {
     include: Include<'i>,
     layers: HashMap<String, Option<Rc<Layer>>>,
@@ -42,7 +42,7 @@ impl<'i> Files<'i> {
         }
     }
 
-    /// The stack of the model's own file.
+    /// Returns the layer stack of the main file.
     pub fn main(&mut self, bytes: &[u8]) -> Result<Rc<Stack>> {
         let file = self.opened(String::new(), bytes.to_vec())?;
         let layer = self.layers.get(&file).cloned().flatten();
@@ -50,7 +50,7 @@ impl<'i> Files<'i> {
         self.stacked(file, layer)
     }
 
-    /// The stack of a file; none where it cannot be had, which a warning says.
+    /// Returns the layer stack of a file, or `None` with a warning if the file is not available.
     pub fn stack(&mut self, file: &str) -> Result<Option<Rc<Stack>>> {
         if let Some(known) = self.stacks.get(file) {
             return Ok(known.clone());
@@ -73,7 +73,7 @@ impl<'i> Files<'i> {
     fn stacked(&mut self, file: String, layer: Rc<Layer>) -> Result<Rc<Stack>> {
         let mut layers = Vec::new();
         let mut seen = HashSet::from([file.clone()]);
-        // Weaker layers of each come right after it.
+        // The sublayers of a layer follow directly after it.
         let mut open = vec![(file, layer)];
         while let Some((file, layer)) = open.pop() {
             for asset in layer.sublayers.iter().rev() {
@@ -88,7 +88,7 @@ impl<'i> Files<'i> {
         Ok(Rc::new(Stack { layers }))
     }
 
-    /// The layer of a file, with its full name.
+    /// Returns the layer of a file, with its full name.
     fn layer(&mut self, file: &str) -> Result<Option<(String, Rc<Layer>)>> {
         let mut file = file.to_owned();
         if !self.layers.contains_key(&file) && !self.packages.contains_key(&file) {
@@ -111,7 +111,7 @@ impl<'i> Files<'i> {
         Ok(self.layers.get(&file).cloned().flatten().map(|layer| (file, layer)))
     }
 
-    /// A file of a package.
+    /// Returns a file of a package.
     fn inside(&mut self, package: &str, inner: &str) -> Result<Result<Vec<u8>, String>> {
         if !self.packages.contains_key(package) {
             self.layer(package)?;
@@ -122,7 +122,7 @@ impl<'i> Files<'i> {
         Ok(found.file(inner).map(<[u8]>::to_vec).ok_or_else(|| format!("the package has no file {inner}")))
     }
 
-    /// Takes the content of a file; gives the name of its layer.
+    /// Adds the content of a file and returns the name of its layer.
     fn opened(&mut self, file: String, bytes: Vec<u8>) -> Result<String> {
         self.bytes += bytes.len();
         if self.bytes > MAX_BYTES || self.layers.len() >= MAX_FILES {
@@ -153,19 +153,19 @@ impl<'i> Files<'i> {
     }
 }
 
-/// Whether a name is no file: an address in a network, or a layer in memory.
+/// Returns whether a name is not a file but a network address or an in-memory layer.
 fn is_address(asset: &str) -> bool {
     asset.contains("://") || asset.starts_with("anon:")
 }
 
-/// The full name of a file that another one names.
+/// Returns the full name of a file that another file refers to.
 pub(super) fn resolved(from: &str, asset: &str) -> String {
     let asset = asset.split(":SDF_FORMAT_ARGS:").next().unwrap_or_default();
     if is_address(asset) {
         return asset.to_owned();
     }
     let asset = asset.replace('\\', "/");
-    // Files of a package lie in it.
+    // References inside a package are relative to the package.
     let (package, from) = match from.strip_suffix(']').and_then(|f| f.split_once('[')) {
         Some((package, inner)) => (Some(package), inner),
         None => (None, from),

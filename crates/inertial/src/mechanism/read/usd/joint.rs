@@ -10,40 +10,40 @@ use crate::Result;
 use crate::mechanism::{JointDynamics, JointType, Limits, Mimic};
 use crate::spatial::Pose;
 
-/// Larger speeds and forces mean no limit (`PhysX` has 1e6 degrees a second).
+/// Value above which speeds and forces count as unlimited (`PhysX` uses 1e6 degrees per second).
 const UNLIMITED: f64 = 1e5;
 
-/// A joint between two bodies, or a body and the world.
+/// Joint between two bodies, or between a body and the world.
 pub(super) struct Described {
     pub node: usize,
     pub name: String,
-    /// Bodies by number; none is the world.
+    /// Indices of the bodies; `None` is the world.
     pub bodies: [Option<usize>; 2],
-    /// Its frame in each body's (in the world's).
+    /// Frame of the joint in each body's frame (or in the world).
     pub frames: [Pose<f64>; 2],
-    /// Its type with axes in its own frame.
+    /// Joint type; axes are in the joint's frame.
     pub kind: JointType,
     pub limits: Limits,
     pub dynamics: JointDynamics,
-    /// Whether it closes a loop for sure.
+    /// Whether the joint is marked as closing a loop.
     pub excluded: bool,
     pub numbers: Numbers,
 }
 
 impl Described {
-    /// The same without its name.
+    /// Copies the joint without its name.
     pub fn copied(&self) -> Self {
         Self { name: String::new(), numbers: self.numbers.clone(), ..*self }
     }
 }
 
-/// Whether a prim is a joint.
+/// Returns whether a prim is a joint.
 pub(super) fn is_joint(node: &Node) -> bool {
     node.kind.starts_with("Physics") && node.kind.ends_with("Joint") || node.kind.starts_with("PhysxPhysics")
 }
 
 impl Robot<'_> {
-    /// Reads a joint; none where it is switched off or leaves all motion free.
+    /// Reads a joint; returns `None` if it is disabled or does not constrain any motion.
     pub fn joint(&mut self, at: usize) -> Result<Option<Described>> {
         let node = &self.stage.nodes[at];
         if node.is_set("physics:jointEnabled")? == Some(false) {
@@ -76,7 +76,7 @@ impl Robot<'_> {
         Ok(Some(Described { node: at, name, bodies, frames, kind, limits, dynamics, excluded, numbers }))
     }
 
-    /// The body on one side, with the joint's frame in it.
+    /// Returns the body on one side, with the joint's frame in it.
     fn side(&self, node: &Node, side: usize, numbers: &mut Numbers) -> Result<(Option<usize>, Pose<f64>)> {
         let name = |what: &str| format!("physics:local{what}{side}");
         let position = node.array::<3>(&name("Pos"))?.unwrap_or_default();
@@ -97,7 +97,7 @@ impl Robot<'_> {
             let scaled = position.component_mul(&self.frames[target].scale()) * self.units.length;
             return Ok((Some(body), Pose::new(rotation, scaled)));
         }
-        // A prim that a body carries, or that stands still.
+        // The target is a prim that is carried by a body, or a static prim.
         let frame = &self.frames[target];
         let point = (frame.matrix * position.push(1.0)).xyz() * self.units.length;
         let pose = Pose::new(frame.pose(&self.stage.nodes[target], 1.0)?.rotation * rotation, point);
@@ -169,8 +169,8 @@ impl Robot<'_> {
         Ok(out)
     }
 
-    /// The joint that a joint follows (`PhysxMimicJointAPI`), with ratio and offset: the sum of its position, `gearing` times that of the
-    /// other joint and the offset is zero.
+    /// Returns the leader of a joint (`PhysxMimicJointAPI`) with ratio and offset. The constraint is
+    /// `position + gearing · leader position + offset = 0`.
     pub fn mimic(&self, joint: &Described, others: &[Described]) -> Result<Option<Mimic>> {
         let node = &self.stage.nodes[joint.node];
         let Some(axis) = node.schemas.iter().find_map(|s| s.strip_prefix("PhysxMimicJointAPI:")) else {
@@ -191,7 +191,7 @@ impl Robot<'_> {
     }
 }
 
-/// The type of a joint that says which directions are locked; none where none is.
+/// Returns the type of a joint that is defined by its locked directions; `None` if no direction is locked.
 fn generic(node: &Node) -> Result<Option<JointType>> {
     let locked = |axis: &str| -> Result<bool> {
         let limit = |side: &str, default: f64| -> Result<f64> {

@@ -1,31 +1,31 @@
-//! One layer: a tree of prims with the properties that motion and mass depend on.
+//! One layer: a tree of prims with the properties that affect motion and mass.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use crate::{Error, Place, Result};
 
-/// Prims one inside another, at most.
+/// Maximum nesting depth of prims.
 pub(super) const MAX_DEPTH: usize = 256;
-/// Prims of one layer, variants included.
+/// Maximum number of prims of one layer, including variants.
 pub(super) const MAX_PRIMS: usize = 500_000;
-/// Entries of a list of names, paths or files.
+/// Maximum number of entries of a list of names, paths or files.
 pub(super) const MAX_LIST: usize = 1000;
 
-/// A value of a property.
+/// Value of a property.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// Numbers of a scalar, a vector, a quaternion (real part first), a matrix (row by row) or an array of these.
     Numbers(Vec<f64>),
     /// Tokens, strings and asset paths.
     Texts(Vec<String>),
-    /// An array of a crate file, decoded where it is needed.
+    /// Array in a crate file, decoded on demand.
     Stored(u64),
-    /// No value, against weaker layers.
+    /// Blocked value: hides the values of weaker layers.
     Blocked,
 }
 
-/// Changes of a list by one layer.
+/// Edits of a list by one layer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ListEdit<T> {
     pub explicit: Option<Vec<T>>,
@@ -41,7 +41,7 @@ impl<T> Default for ListEdit<T> {
 }
 
 impl<T: Clone + PartialEq> ListEdit<T> {
-    /// The list that the weaker layers give, with the changes of this one.
+    /// Applies the edits to the list of the weaker layers.
     pub fn apply(&self, weaker: Vec<T>) -> Vec<T> {
         if let Some(list) = &self.explicit {
             return list.clone();
@@ -52,7 +52,7 @@ impl<T: Clone + PartialEq> ListEdit<T> {
         first.chain(kept).chain(self.appended.iter().cloned()).collect()
     }
 
-    /// The same changes of other entries.
+    /// Returns the same edits with converted entries.
     pub fn mapped<U>(&self, map: impl Fn(&T) -> U) -> ListEdit<U> {
         let all = |list: &Vec<T>| list.iter().map(&map).collect();
         ListEdit {
@@ -63,24 +63,24 @@ impl<T: Clone + PartialEq> ListEdit<T> {
         }
     }
 
-    /// Number of its entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         let explicit = self.explicit.as_ref().map_or(0, Vec::len);
         explicit + self.prepended.len() + self.appended.len() + self.deleted.len()
     }
 }
 
-/// A prim of this or of another file, which a reference or a payload brings in.
+/// Target of a reference or a payload: a prim of this or of another file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Target {
-    /// The file; empty for this layer stack.
+    /// File name; empty for this layer stack.
     pub asset: String,
-    /// The prim; empty for the default prim.
+    /// Path of the prim; empty for the default prim.
     pub path: String,
 }
 
 impl Target {
-    /// The same with the full name of its file, which stands in the file `layer`.
+    /// Returns the target with the full name of its file, as referenced in the file `layer`.
     pub fn from(&self, layer: &str) -> Self {
         let asset =
             if self.asset.is_empty() { String::new() } else { super::files::resolved(layer, &self.asset) };
@@ -88,35 +88,35 @@ impl Target {
     }
 }
 
-/// Arcs of a prim.
+/// Composition arcs of a prim.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arcs {
     pub references: ListEdit<Target>,
     pub payloads: ListEdit<Target>,
     pub inherits: ListEdit<String>,
     pub specializes: ListEdit<String>,
-    /// Chosen variants by set.
+    /// Selected variants by set.
     pub selections: Vec<(String, String)>,
     /// Contents of variants by set and variant.
     pub variants: BTreeMap<(String, String), Rc<Prim>>,
 }
 
-/// An attribute or a relationship.
+/// Attribute or relationship.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Property {
     pub value: Option<Value>,
     pub targets: ListEdit<String>,
-    /// The first of its time samples.
+    /// First time sample.
     pub sample: Option<Value>,
 }
 
-/// A prim as one layer has it.
+/// Prim as described by one layer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Prim {
     pub name: String,
-    /// Type of its schema; empty where this layer gives none.
+    /// Type of the prim's schema; empty if this layer sets none.
     pub kind: String,
-    /// Whether this layer defines it (`def`); others only add to it (`over`) or describe a class.
+    /// Whether this layer defines the prim (`def`); others only add to it (`over`) or describe a class.
     pub defined: bool,
     pub is_class: bool,
     pub active: Option<bool>,
@@ -124,9 +124,9 @@ pub(super) struct Prim {
     pub arcs: Option<Box<Arcs>>,
     pub properties: BTreeMap<String, Property>,
     pub children: Vec<Rc<Prim>>,
-    /// Places of the children, by name.
+    /// Indices of the children, by name.
     index: HashMap<String, usize>,
-    /// Line of the text, where it is one.
+    /// Line in the text, for text files.
     pub line: Option<u32>,
 }
 
@@ -139,7 +139,7 @@ impl Prim {
         self.index.get(name).map(|&i| &self.children[i])
     }
 
-    /// The child of a name, which is created where there is none.
+    /// Returns the child with this name; it is created if missing.
     pub fn child_mut(&mut self, name: &str) -> &mut Prim {
         let next = self.children.len();
         let at = *self.index.entry(name.to_owned()).or_insert(next);
@@ -149,7 +149,7 @@ impl Prim {
         Rc::make_mut(&mut self.children[at])
     }
 
-    /// Puts the children into the order of these names; others come after.
+    /// Sorts the children in the order of these names; others come last.
     pub fn sort_children(&mut self, order: &[&str]) {
         let place: HashMap<&str, usize> = order.iter().enumerate().map(|(i, name)| (*name, i)).collect();
         self.children.sort_by_key(|child| place.get(child.name.as_str()).copied().unwrap_or(usize::MAX));
@@ -160,7 +160,7 @@ impl Prim {
         self.arcs.get_or_insert_default()
     }
 
-    /// The contents of a variant, which are created where there are none.
+    /// Returns the content of a variant; it is created if missing.
     pub fn variant_mut(&mut self, set: &str, variant: &str) -> &mut Prim {
         Rc::make_mut(self.arcs_mut().variants.entry((set.to_owned(), variant.to_owned())).or_default())
     }
@@ -170,26 +170,26 @@ impl Prim {
     }
 }
 
-/// A layer.
+/// Layer of a scene.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
-    /// Its name for messages; empty for the file that was asked for.
+    /// File name for messages; empty for the main file.
     pub file: String,
     pub root: Rc<Prim>,
     pub default_prim: String,
     pub meters_per_unit: Option<f64>,
     pub kilograms_per_unit: Option<f64>,
     pub up_axis: Option<String>,
-    /// Files of weaker layers, the strongest first.
+    /// Files of the sublayers, the strongest first.
     pub sublayers: Vec<String>,
-    /// Whether it moves prims to other places.
+    /// Whether the layer relocates prims.
     pub relocates: bool,
-    /// The crate file, for arrays.
+    /// Crate file that stores the arrays.
     pub stored: Option<super::binary::Stored>,
 }
 
 impl Layer {
-    /// The numbers of a value.
+    /// Returns the numbers of a value.
     pub fn numbers(&self, value: &Value) -> Result<Vec<f64>> {
         match (value, &self.stored) {
             (Value::Numbers(numbers), _) => Ok(numbers.clone()),
@@ -198,13 +198,13 @@ impl Layer {
         }
     }
 
-    /// An error of this file.
+    /// Creates an error located in this file.
     pub fn error(&self, message: impl Into<String>) -> Error {
         Error::syntax(Place::element(self.file.clone()), message)
     }
 }
 
-/// Whether a property changes motion or mass; all others are passed over.
+/// Returns whether a property affects motion or mass; all others are ignored.
 pub(super) fn matters(name: &str) -> bool {
     const PREFIXES: [&str; 6] = ["physics:", "physx", "xformOp", "drive:", "limit:", "material:binding"];
     const NAMES: [&str; 8] = [

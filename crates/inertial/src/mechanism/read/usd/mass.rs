@@ -1,4 +1,4 @@
-//! Masses of bodies: written, or from the collision shapes of a body.
+//! Masses of bodies: explicit, or computed from the collision shapes of a body.
 
 use std::f64::consts::PI;
 
@@ -12,22 +12,22 @@ use crate::mechanism::Shape;
 use crate::mesh::{Filling, Mesh};
 use crate::spatial::{Inertia, Pose};
 
-/// Density (kg/m³) where nothing gives one.
+/// Default density (kg/m³).
 const DENSITY: f64 = 1000.0;
 
-/// A collision shape: its inertia for a density of one in the frame of its body, and what it is where it is simple.
+/// Collision shape: its inertia for unit density in the frame of its body, and its shape if it is a primitive.
 pub(super) struct Collider {
     inertia: Inertia<f64>,
     pub simple: Option<(Pose<f64>, Shape)>,
 }
 
-/// What a prim says of its mass.
+/// Explicit mass properties of a prim.
 #[derive(Default)]
 struct Written {
     mass: Option<f64>,
     density: Option<f64>,
     com: Option<Vector3<f64>>,
-    /// Moments and axes.
+    /// Inertia tensor from the principal moments and axes.
     tensor: Option<Matrix3<f64>>,
 }
 
@@ -52,7 +52,7 @@ impl Written {
     }
 }
 
-/// The inertia of a body in its frame; none where nothing gives it a mass.
+/// Returns the inertia of a body in its frame; `None` if it has no mass.
 pub(super) fn inertia(
     stage: &Stage,
     frames: &[Frame],
@@ -96,7 +96,7 @@ pub(super) fn inertia(
     let centre = whole.com().unwrap_or_default();
     let com = written.com.unwrap_or(centre);
     let tensor = written.tensor.unwrap_or_else(|| {
-        // About the written centre, as the schema's own functions have it.
+        // About the given centre of mass, as in the functions of the USD schema.
         let d = com - centre;
         let shift = Matrix3::from_diagonal_element(d.norm_squared()) - d * d.transpose();
         whole.about_com() + shift * whole.mass
@@ -104,7 +104,7 @@ pub(super) fn inertia(
     Ok(Some(Inertia::from_com(whole.mass, com, tensor)))
 }
 
-/// The density of the material that is bound to a prim or to one above it.
+/// Returns the density of the material bound to a prim or to one of its ancestors.
 fn material_density(stage: &Stage, node: &Node, units: &Units) -> Result<Option<f64>> {
     let mut next = Some(node);
     while let Some(node) = next {
@@ -126,7 +126,7 @@ fn stage_number(node: &Node, name: &str) -> Result<Option<f64>> {
     Ok(node.number(name)?.filter(|x| *x > 0.0))
 }
 
-/// A collision shape of a body; none where it has no volume.
+/// Returns a collision shape of a body; `None` if it has no volume.
 pub(super) fn collider(
     stage: &Stage,
     frames: &[Frame],
@@ -177,7 +177,7 @@ pub(super) fn collider(
         }
         "Capsule" => {
             let (r, h) = (size("radius", 0.5)? * across, size("height", 1.0)? * scale[axis]);
-            // A cylinder between two half balls, whose centres of mass lie 3/8 r beyond its ends.
+            // A cylinder between two half balls, whose centres of mass lie 3/8 r beyond the ends of the cylinder.
             let (tube, ball) = (PI * r * r * h, 4.0 / 3.0 * PI * r.powi(3));
             let along = tube * r * r / 2.0 + ball * 0.4 * r * r;
             let side =
@@ -198,7 +198,7 @@ pub(super) fn collider(
             );
         }
     };
-    // The shape's own axis is z.
+    // The axis of the shape itself is z.
     let turn = match axis {
         0 => Matrix3::new(0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0),
         1 => Matrix3::new(0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0),
@@ -207,7 +207,7 @@ pub(super) fn collider(
     let turn = if matches!(node.kind.as_str(), "Cube" | "Sphere") { Matrix3::identity() } else { turn };
     let pose =
         around.inverse() * upright(frame).pose(node, units.length)? * Pose::new(turn, Vector3::zeros());
-    // The base of a cone is a quarter of its height below its centre of mass, half of it below its origin.
+    // The base of a cone is a quarter of its height below its centre of mass, and half of its height below its origin.
     let centre = match node.kind.as_str() {
         "Cone" => Vector3::z() * (-size("height", 2.0)? * scale[axis] / 4.0),
         _ => Vector3::zeros(),
@@ -216,7 +216,7 @@ pub(super) fn collider(
     Ok(Some(Collider { inertia: own.transformed(&pose), simple: shape.map(|shape| (pose, shape)) }))
 }
 
-/// The frame without a mirror: simple shapes are the same in it.
+/// Returns the frame without its reflection, which does not change primitive shapes.
 fn upright(frame: &Frame) -> Frame {
     let mut out = *frame;
     if out.matrix.fixed_view::<3, 3>(0, 0).determinant() < 0.0 {
@@ -226,7 +226,7 @@ fn upright(frame: &Frame) -> Frame {
     out
 }
 
-/// The inertia of a mesh for a density of one.
+/// Returns the inertia of a mesh for unit density.
 fn mesh(
     node: &Node,
     point: impl Fn(&[f64]) -> Vector3<f64>,

@@ -1,16 +1,18 @@
-//! Scenes of USD with the physics schema, as Isaac Sim has its robots: text (`.usda`), crate files (`.usdc`) and packages (`.usdz`).
+//! USD scenes with the physics schema, the robot format of Isaac Sim: text (`.usda`), crate files (`.usdc`) and packages (`.usdz`).
 //!
-//! Read is one robot: prims with `PhysicsRigidBodyAPI` are links, joints of the physics schema connect them, and
-//! `excludeFromArticulation` marks those that close loops. Looks, drives and everything else change neither motion nor mass and are
-//! passed over. The reader is the project's own: the crate `openusd` needs a newer compiler than this project, and compiles 119 000 lines.
+//! The reader supports one robot: prims with `PhysicsRigidBodyAPI` are links, joints of the physics schema connect them, and
+//! `excludeFromArticulation` marks those that close loops. Visuals, drives and all other content affect neither motion nor mass and
+//! are ignored. The project has its own reader because the crate `openusd` needs a newer compiler and compiles 119 000 lines.
 //!
-//! - Layers, references, payloads, inherits, specializes and chosen variants are composed, with files beside the model. Files that
-//!   cannot be had are left out, with a warning.
-//! - A joint between a body and nothing, or a prim that is no body, holds it to the world. A robot without such a joint floats.
-//! - A link's frame has the axes of the prim and its origin at the joint's; where this is not the prim's, the link `LINK.frame` marks the
-//!   prim's frame. Coordinates are those of the joint's two frames; a joint whose second body is nearer the base keeps its sign.
-//! - Lengths and masses are in the units of the scene (`metersPerUnit`, `kilogramsPerUnit`); gravity points against `upAxis` unless the
-//!   scene has another.
+//! - Layers, references, payloads, inherits, specializes and selected variants are composed, including files beside the model. Files
+//!   that are not available are omitted with a warning.
+//! - A joint between a body and nothing, or a prim that is not a body, fixes the body to the world. A robot without such a joint has
+//!   a floating base.
+//! - A link's frame has the axes of the prim and its origin at the joint's origin; if this differs from the prim's origin, the link
+//!   `LINK.frame` marks the prim's frame. Coordinates are those of the joint's two frames; a joint whose second body is nearer the
+//!   base keeps its sign.
+//! - Lengths and masses are in the units of the scene (`metersPerUnit`, `kilogramsPerUnit`). Gravity points against `upAxis` unless
+//!   the scene sets another direction.
 
 mod binary;
 mod compression;
@@ -28,7 +30,7 @@ mod xform;
 use super::{Include, MechanismBuilder};
 use crate::Result;
 
-/// Whether bytes are a scene of USD.
+/// Returns whether the bytes are a USD scene.
 pub fn is_usd(bytes: &[u8]) -> bool {
     let start = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     start.starts_with(b"#usda") || bytes.starts_with(binary::MAGIC) || bytes.starts_with(package::MAGIC)

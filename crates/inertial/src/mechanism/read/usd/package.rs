@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// First bytes of a package.
 pub(super) const MAGIC: &[u8] = b"PK\x03\x04";
-/// Files of a package, at most.
+/// Maximum number of files of a package.
 const MAX_FILES: usize = 10_000;
 
 /// Files of a package by name.
@@ -12,7 +12,7 @@ const MAX_FILES: usize = 10_000;
 pub(super) struct Package {
     bytes: Vec<u8>,
     files: HashMap<String, (usize, usize)>,
-    /// The first file, which the package stands for.
+    /// First file, which is the main file of the package.
     pub first: String,
 }
 
@@ -24,7 +24,7 @@ impl Package {
             let part = part.ok_or("the package is cut off")?;
             Ok(part.iter().rev().fold(0, |sum, b| sum << 8 | usize::from(*b)))
         };
-        // The directory stands at the end, perhaps before a comment.
+        // The directory is at the end, possibly before a comment.
         let tail = bytes.len().saturating_sub(22 + 0xffff);
         let end = bytes[tail..].windows(4).rposition(|w| w == b"PK\x05\x06");
         let end = tail + end.ok_or("the package is cut off: it has no list of files")?;
@@ -65,7 +65,7 @@ impl Package {
         Ok(Self { bytes, files, first })
     }
 
-    /// The content of a file.
+    /// Returns the content of a file.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         let (start, size) = self.files.get(name)?;
         Some(&self.bytes[*start..start + size])

@@ -1,4 +1,4 @@
-//! The robot of a scene: bodies, joints, and the tree that they form.
+//! Robot of a scene: bodies, joints, and the tree that they form.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,15 +15,15 @@ use crate::{Error, Place, Result};
 
 /// Name of the world.
 const WORLD: &str = "world";
-/// Gravity (m/s²) where the scene gives none.
+/// Default gravity (m/s²).
 const GRAVITY: f64 = 9.81;
 
-/// SI units in units of the scene.
+/// Size of the scene's units in SI units.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Units {
-    /// Metres.
+    /// Metres per unit.
     pub length: f64,
-    /// Kilograms.
+    /// Kilograms per unit.
     pub mass: f64,
 }
 
@@ -45,23 +45,23 @@ impl Units {
     }
 }
 
-/// A rigid body.
+/// Rigid body.
 pub(super) struct Body {
     pub node: usize,
     pub name: String,
-    /// Its frame in the world.
+    /// Frame in the world.
     pub pose: Pose<f64>,
     colliders: Vec<usize>,
 }
 
-/// The bodies of a scene.
+/// Bodies of a scene.
 pub(super) struct Robot<'s> {
     pub stage: &'s Stage,
     pub frames: Vec<Frame>,
     pub units: Units,
     pub bodies: Vec<Body>,
     pub warnings: Vec<String>,
-    /// Number of the body that carries a prim.
+    /// Index of the body that carries each prim.
     carriers: Vec<Option<usize>>,
 }
 
@@ -112,7 +112,7 @@ impl<'s> Robot<'s> {
         Ok(out)
     }
 
-    /// The body that carries a prim.
+    /// Returns the body that carries a prim.
     pub fn body_of(&self, node: usize) -> Option<usize> {
         self.carriers[node]
     }
@@ -135,7 +135,7 @@ impl<'s> Robot<'s> {
         Ok(out)
     }
 
-    /// The bodies of the one robot: those that joints connect, and that carry the mark of an articulation where one does.
+    /// Returns the bodies of the one robot: the group connected by joints, with an articulation mark if any group has one.
     fn members(&mut self, joints: &[Described]) -> Result<Vec<bool>> {
         if self.bodies.is_empty() {
             let missing = self.stage.warnings.first().map(|w| format!(" ({w})")).unwrap_or_default();
@@ -143,7 +143,7 @@ impl<'s> Robot<'s> {
                 "the scene has no rigid body (PhysicsRigidBodyAPI) that moves{missing}"
             )));
         }
-        // Groups that joints connect, each named by its first body.
+        // Groups connected by joints, each represented by its first body.
         let mut group: Vec<usize> = (0..self.bodies.len()).collect();
         for joint in joints {
             if let [Some(a), Some(b)] = joint.bodies {
@@ -208,14 +208,14 @@ impl<'s> Robot<'s> {
         let mut joints: Vec<&Described> =
             joints.iter().filter(|j| j.bodies.iter().flatten().all(|b| members[*b])).collect();
         let joint_names = names(self.stage, &joints.iter().map(|j| j.node).collect::<Vec<_>>());
-        // Those that may close loops come last.
+        // Joints that may close loops come last.
         joints.sort_by_key(|j| j.excluded);
         let tree = self.tree(&joints, members);
         let name = self.robot_name(members);
         let mut out = MechanismBuilder::new(name, WORLD);
         out.gravity = self.gravity()?;
 
-        // A link's frame has the body's axes and its origin on its joint.
+        // A link's frame has the body's axes and its origin at its joint.
         let mut origin = vec![Vector3::zeros(); self.bodies.len()];
         for step in &tree.steps {
             if let Some(joint) = step.joint {
@@ -248,9 +248,9 @@ impl<'s> Robot<'s> {
             let joint = &others[at];
             let (near, far) = (joint.frames[1 - step.side], joint.frames[step.side]);
             let before = joint.bodies[1 - step.side];
-            // The child's axes at zero, in the parent's link.
+            // Axes of the child at zero, in the parent's link.
             let placed = in_link(before, near) * Pose::new(far.rotation.transpose(), Vector3::zeros());
-            // The other way round the same coordinate turns the other way.
+            // If the joint is traversed in the reverse direction, its axis changes sign.
             let kind = turned(&joint.kind, &far.rotation, if step.side == 1 { 1.0 } else { -1.0 });
             if step.side == 0 && kind == JointType::Spherical {
                 self.warnings.push(format!(
@@ -278,7 +278,7 @@ impl<'s> Robot<'s> {
         }
         mark(&mut out.joints, &numbers);
         for rounding in out.joints.iter_mut().filter_map(|j| j.rounding.as_mut()) {
-            // The numbers were in units of the scene.
+            // The numbers are in units of the scene.
             rounding.length *= self.units.length;
         }
         for &at in &tree.closing {
@@ -320,7 +320,7 @@ impl<'s> Robot<'s> {
             let inertia = inertia.map(|i: Inertia<f64>| i.transformed(&moved));
             out.links.push(LinkSpec { name: name.clone(), inertia, line });
             for &at in colliders {
-                // Shapes that cannot be read change nothing here.
+                // Unreadable shapes have no effect here.
                 let mut unheard = Vec::new();
                 let found = mass::collider(self.stage, &self.frames, *node, at, &self.units, &mut unheard);
                 if self.stage.nodes[at].kind != "Mesh"
@@ -340,7 +340,7 @@ impl<'s> Robot<'s> {
         Ok(out)
     }
 
-    /// Name of the prim around all bodies of the robot, or of the default prim.
+    /// Returns the name of the prim that contains all bodies of the robot, or of the default prim.
     fn robot_name(&self, members: &[bool]) -> String {
         let mut paths =
             self.bodies.iter().zip(members).filter(|(_, m)| **m).map(|(b, _)| &self.stage.nodes[b.node]);
@@ -355,12 +355,12 @@ impl<'s> Robot<'s> {
         if name.is_empty() { "robot".to_owned() } else { name.trim_start_matches('/').to_owned() }
     }
 
-    /// Gravity in the world.
+    /// Returns gravity in the world.
     fn gravity(&self) -> Result<Vector3<f64>> {
         let down = match self.stage.root_layer.up_axis.as_deref() {
             Some("Z") => -Vector3::z(),
             Some("X") => -Vector3::x(),
-            // USD's own default.
+            // Default of USD.
             _ => -Vector3::y(),
         };
         let Some(scene) = self.stage.nodes.iter().find(|n| n.kind == "PhysicsScene") else {
@@ -372,7 +372,7 @@ impl<'s> Robot<'s> {
         Ok(direction * size.map_or(GRAVITY, |m| m * self.units.length))
     }
 
-    /// The position of a joint with one coordinate in the scene.
+    /// Returns the position of a joint with one coordinate in the scene.
     fn position(&self, joint: &Described) -> Option<f64> {
         let [first, second] = [0, 1].map(|side| {
             joint.bodies[side].map_or(joint.frames[side], |b| self.bodies[b].pose * joint.frames[side])
@@ -389,7 +389,7 @@ impl<'s> Robot<'s> {
         }
     }
 
-    /// The tree of the robot's bodies: from the world where a joint fixes it there, else from the base, which floats.
+    /// Builds the tree of the robot's bodies. The root is the world if a joint fixes the robot to it, otherwise the floating base.
     fn tree(&self, joints: &[&Described], members: &[bool]) -> Tree {
         let mut at_body: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
         for (i, joint) in joints.iter().enumerate() {
@@ -417,7 +417,7 @@ impl<'s> Robot<'s> {
                 open.push_back(Some(base));
             }
         }
-        // Joints that close loops for sure wait until nothing else leads on.
+        // Joints marked as closing loops are used only if no other joint reaches further bodies.
         for with_excluded in [false, true] {
             let mut open =
                 if with_excluded { seen.iter().copied().collect() } else { std::mem::take(&mut open) };
@@ -442,7 +442,7 @@ impl<'s> Robot<'s> {
     }
 }
 
-/// First body of a group, with the way to it made short.
+/// Returns the first body of a group, with path compression.
 fn first(group: &mut [usize], mut i: usize) -> usize {
     while group[i] != i {
         group[i] = group[group[i]];
@@ -451,7 +451,7 @@ fn first(group: &mut [usize], mut i: usize) -> usize {
     i
 }
 
-/// A body with the joint that leads to it (none: it floats), and the side of the joint that it is on.
+/// Body with the joint that leads to it (`None` for a floating base), and its side of the joint.
 struct Step {
     body: usize,
     joint: Option<usize>,
@@ -464,7 +464,7 @@ struct Tree {
     closing: Vec<usize>,
 }
 
-/// A type with its axis turned, and turned round.
+/// Returns a joint type with its axis rotated and multiplied by `sign`.
 fn turned(kind: &JointType, rotation: &Matrix3<f64>, sign: f64) -> JointType {
     match *kind {
         JointType::Revolute { axis } => JointType::Revolute { axis: rotation * axis * sign },
@@ -473,7 +473,7 @@ fn turned(kind: &JointType, rotation: &Matrix3<f64>, sign: f64) -> JointType {
     }
 }
 
-/// Names of prims: the last part of their path, or as much of it as makes them distinct.
+/// Returns the names of prims: the last part of the path, or as many parts as needed to be unique.
 fn names(stage: &Stage, nodes: &[usize]) -> HashMap<usize, String> {
     let mut parts = 1;
     loop {

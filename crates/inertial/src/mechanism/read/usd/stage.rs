@@ -1,8 +1,8 @@
-//! The scene that layers, references, payloads, inherits and variants compose to.
+//! Scene composed of layers, references, payloads, inherits and variants.
 //!
-//! Each prim has a tree of sources: the layers of a stack, and below them what its arcs and those of the prims above it bring in. A walk
-//! through the tree gives the order of strength: the layers, inherits, variants, references, payloads, each with its own arcs behind
-//! it; specializes come last of all.
+//! Each prim has a tree of sources: the layers of a stack, followed by the contributions of its arcs and of its ancestors' arcs.
+//! A traversal of the tree results in the order of strength: the layers, inherits, variants, references, payloads, each followed by
+//! its own arcs; specializes are the weakest.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -12,36 +12,36 @@ use super::files::{Files, Stack};
 use super::layer::{Arcs, Layer, ListEdit, MAX_DEPTH, Prim, Target, Value};
 use crate::{Error, Place, Result};
 
-/// Prims of a scene, at most.
+/// Maximum number of prims of a scene.
 const MAX_PRIMS: usize = 200_000;
-/// Sources and entries of lists of all prims.
+/// Maximum number of sources and list entries of all prims.
 const MAX_WORK: usize = 20_000_000;
-/// Arcs one behind another.
+/// Maximum length of a chain of arcs.
 const MAX_ARCS: usize = 32;
 
-/// Where paths of a source lie in what it is brought into.
+/// Mapping of the paths of a source to the scene that includes it.
 #[derive(Debug)]
 struct Map {
     from: String,
     to: String,
-    /// Whether paths outside `from` stay as they are (inherits); else they lead nowhere.
+    /// Whether paths outside `from` are unchanged (inherits); otherwise they are invalid.
     open: bool,
     next: Option<Rc<Map>>,
 }
 
-/// What one stack says of a prim.
+/// Description of a prim in one layer stack.
 #[derive(Debug, Clone)]
 struct Source {
     stack: Rc<Stack>,
-    /// Path in the stack.
+    /// Path in the layer stack.
     path: String,
     map: Option<Rc<Map>>,
     specs: Vec<(Rc<Prim>, Rc<Layer>)>,
-    /// Number of arcs that lead here.
+    /// Number of arcs that lead to this source.
     arcs: usize,
-    /// Place of the last one's type in the order of strength.
+    /// Rank of the last arc's type in the order of strength.
     rank: u8,
-    /// What arcs bring in here, the strongest first.
+    /// Sources added by arcs, the strongest first.
     weaker: Vec<Source>,
 }
 
@@ -51,12 +51,12 @@ const REFERENCE: u8 = 2;
 const PAYLOAD: u8 = 3;
 const SPECIALIZES: u8 = 4;
 
-/// A prim of the scene.
+/// Prim of the scene.
 #[derive(Debug)]
 pub(super) struct Node {
     pub path: String,
     pub name: String,
-    /// Type of its schema.
+    /// Type of the prim's schema.
     pub kind: String,
     pub schemas: Vec<String>,
     pub parent: Option<usize>,
@@ -65,9 +65,9 @@ pub(super) struct Node {
     source: Source,
 }
 
-/// A scene.
+/// Composed scene.
 pub(super) struct Stage {
-    /// All prims, none before its parent; the first is the root.
+    /// All prims, parents before their children; the first is the root.
     pub nodes: Vec<Node>,
     pub root_layer: Rc<Layer>,
     pub warnings: Vec<String>,
@@ -100,7 +100,7 @@ pub(super) fn compose(bytes: &[u8], include: Include<'_>) -> Result<Stage> {
         }
         let first = nodes.len();
         let mut done = BTreeSet::new();
-        // Names in the order of the weakest source, which defines most of them.
+        // Names in the order of the weakest source, which usually defines most of them.
         let source = nodes[parent].source.clone();
         for (spec, _) in source.ordered().iter().rev().flat_map(|s| s.specs.iter().rev()) {
             for child in &spec.children {
@@ -147,14 +147,14 @@ impl Composer<'_> {
         Ok(())
     }
 
-    /// A child of a prim; none where it is not active or not defined.
+    /// Returns a child of a prim; `None` if it is inactive or undefined.
     fn node(&mut self, parents: &Source, name: &str, parent: usize, above: &str) -> Result<Option<Node>> {
         let path = joined(above, name);
         let Some(mut source) = parents.child(name) else { return Ok(None) };
         self.expand(&mut source, &[])?;
         let sources = source.ordered();
         let specs = || sources.iter().flat_map(|s| &s.specs).map(|(spec, _)| spec);
-        // Classes that are inherited from leave a prim what it is.
+        // Inheriting from a class does not make a prim a class.
         let own = source.specs.iter().find(|(s, _)| s.defined || s.is_class);
         let is_class = own.is_some_and(|(s, _)| s.is_class);
         if is_class || !specs().any(|s| s.defined) || specs().find_map(|s| s.active) == Some(false) {
@@ -169,7 +169,7 @@ impl Composer<'_> {
         Ok(Some(Node { path, name, kind, schemas, parent, children, line, source }))
     }
 
-    /// Adds what the arcs of a source bring in. `chosen` are the variants that stronger sources choose.
+    /// Adds the sources of a source's arcs. `chosen` are the variants selected by stronger sources.
     fn expand(&mut self, source: &mut Source, chosen: &[(String, String)]) -> Result<()> {
         self.spend(1 + source.specs.len() + chosen.len(), &source.path)?;
         if source.arcs > MAX_ARCS {
@@ -187,7 +187,7 @@ impl Composer<'_> {
             return Ok(());
         }
         let path = source.path.clone();
-        // Arcs of the prim itself are stronger than those of prims above it.
+        // Arcs of the prim itself are stronger than those of its ancestors.
         let mut direct: Vec<Source> = Vec::new();
         let classes: [(u8, Edits<String>); 2] =
             [(INHERITS, |a| &a.inherits), (SPECIALIZES, |a| &a.specializes)];
@@ -199,7 +199,7 @@ impl Composer<'_> {
         }
         let files: [(u8, Edits<Target>); 2] = [(REFERENCE, |a| &a.references), (PAYLOAD, |a| &a.payloads)];
         for (rank, of) in files {
-            // Names of files count from the layer that they stand in.
+            // File names are relative to the layer that contains them.
             let anchored = with_arcs.iter().map(|(arcs, layer)| of(arcs).mapped(|t| t.from(&layer.file)));
             let anchored: Vec<_> = anchored.collect();
             for Target { asset, path: prim } in self.folded(&path, anchored.iter())? {
@@ -222,7 +222,7 @@ impl Composer<'_> {
             }
         }
         source.weaker.splice(0..0, direct);
-        // Weaker sources may choose variants too.
+        // Weaker sources may also select variants.
         let sets: BTreeSet<&String> = arcs().flat_map(|a| a.variants.keys().map(|(set, _)| set)).collect();
         let mut variants = Vec::new();
         for set in sets {
@@ -246,7 +246,7 @@ impl Composer<'_> {
         Ok(())
     }
 
-    /// The list that layers compose to, the strongest first.
+    /// Returns the composed list of the layers, the strongest first.
     fn folded<'a, T: Clone + PartialEq + 'a>(
         &mut self,
         path: &str,
@@ -257,7 +257,7 @@ impl Composer<'_> {
         Ok(edits.iter().rev().fold(Vec::new(), |list, edit| edit.apply(list)))
     }
 
-    /// The prim that an arc leads to, with its own arcs. Arcs of the prims above it count too.
+    /// Returns the prim that an arc refers to, with its own arcs and those of its ancestors.
     fn found(
         &mut self,
         source: &Source,
@@ -280,7 +280,7 @@ impl Composer<'_> {
     }
 }
 
-/// The variant of a set that the strongest source chooses.
+/// Returns the variant of a set selected by the strongest source.
 fn selection(source: &Source, set: &str) -> Option<String> {
     let ordered = source.ordered();
     let specs = ordered.iter().flat_map(|s| &s.specs);
@@ -294,7 +294,7 @@ impl Source {
         Self { stack: stack.clone(), path: "/".to_owned(), map, specs, arcs, rank, weaker: Vec::new() }
     }
 
-    /// This and all weaker sources, in their order.
+    /// Returns this and all weaker sources in order of strength.
     fn ordered(&self) -> Vec<&Self> {
         fn add<'s>(source: &'s Source, out: &mut Vec<&'s Source>, last: &mut Vec<&'s Source>) {
             out.push(source);
@@ -325,7 +325,7 @@ impl Source {
         (!empty).then_some(Self { stack, path, map, specs, arcs, rank, weaker })
     }
 
-    /// A path of this source in the scene.
+    /// Translates a path of this source to the scene.
     fn translated(&self, path: &str) -> Option<String> {
         let mut path = absolute(&self.path, path);
         let mut next = self.map.as_ref();
@@ -348,9 +348,9 @@ fn joined(parent: &str, name: &str) -> String {
     if parent == "/" { format!("/{name}") } else { format!("{parent}/{name}") }
 }
 
-/// A path that may be relative to a prim.
+/// Converts a path that may be relative to a prim to an absolute path.
 fn absolute(from: &str, path: &str) -> String {
-    // Variants are no part of the paths of a scene.
+    // Variants are not part of the paths of a scene.
     let mut plain = String::with_capacity(path.len());
     let mut rest = path;
     while let Some((before, after)) = rest.split_once('{') {
@@ -374,14 +374,14 @@ fn absolute(from: &str, path: &str) -> String {
 }
 
 impl Stage {
-    /// Number of the prim at a path.
+    /// Returns the index of the prim at a path.
     pub fn place(&self, path: &str) -> Option<usize> {
         path.split('/').filter(|p| !p.is_empty()).try_fold(0, |at, name| {
             self.nodes[at].children.iter().copied().find(|child| self.nodes[*child].name == name)
         })
     }
 
-    /// The prim at a path.
+    /// Returns the prim at a path.
     pub fn find(&self, path: &str) -> Option<&Node> {
         self.place(path).map(|at| &self.nodes[at])
     }
@@ -392,7 +392,7 @@ impl Node {
         self.schemas.iter().any(|s| s == name)
     }
 
-    /// The value of an attribute, with its layer: the strongest default, or else the strongest first sample.
+    /// Returns the value of an attribute with its layer: the strongest default, or else the strongest first sample.
     fn value(&self, name: &str) -> Option<(&Value, &Layer)> {
         let sources = self.source.ordered();
         let specs = || sources.iter().flat_map(|s| &s.specs);
@@ -406,7 +406,7 @@ impl Node {
         self.value(name).map(|(value, layer)| layer.numbers(value)).transpose()
     }
 
-    /// So many numbers of an attribute.
+    /// Returns exactly `N` numbers of an attribute.
     pub fn array<const N: usize>(&self, name: &str) -> Result<Option<[f64; N]>> {
         let Some(numbers) = self.numbers(name)? else { return Ok(None) };
         let count = numbers.len();
@@ -437,13 +437,13 @@ impl Node {
         self.texts(name)?.first().map(String::as_str)
     }
 
-    /// Paths that a relationship leads to.
+    /// Returns the target paths of a relationship.
     pub fn targets(&self, name: &str) -> Vec<String> {
         let mut out = Vec::new();
         for source in self.source.ordered().into_iter().rev() {
             for (spec, _) in source.specs.iter().rev() {
                 let Some(property) = spec.properties.get(name) else { continue };
-                // What leads out of a reference leads nowhere.
+                // Paths that leave a reference are invalid.
                 let edit = property.targets.mapped(|path| source.translated(path));
                 out = edit.apply(out.into_iter().map(Some).collect()).into_iter().flatten().collect();
             }

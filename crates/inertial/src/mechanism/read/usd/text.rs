@@ -1,4 +1,4 @@
-//! The text format of USD (`.usda`).
+//! Text format of USD (`.usda`).
 
 use super::layer::{Layer, ListEdit, MAX_DEPTH, MAX_LIST, MAX_PRIMS, Prim, Target, Value, matters};
 use crate::{Error, Place, Result};
@@ -21,12 +21,12 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     file: &'t str,
-    /// A position and its line.
+    /// Position and its line.
     counted: (usize, u32),
     prims: usize,
 }
 
-/// How a list is changed.
+/// Kind of list edit.
 #[derive(Clone, Copy, PartialEq)]
 enum Edit {
     Set,
@@ -69,7 +69,7 @@ impl<'t> Parser<'t> {
         Error::syntax(Place::line(self.line(), self.file), message)
     }
 
-    /// What follows spaces and comments.
+    /// Skips spaces and comments, and returns the remaining text.
     fn rest(&mut self) -> &'t str {
         let bytes = self.text.as_bytes();
         loop {
@@ -105,7 +105,7 @@ impl<'t> Parser<'t> {
         Err(self.error(format!("found {found}, expected '{}'", symbol as char)))
     }
 
-    /// What stands here, for messages.
+    /// Returns the next character for messages.
     fn found(&mut self) -> String {
         match self.rest().chars().next() {
             Some(c) => format!("'{}'", c.escape_debug()),
@@ -113,7 +113,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A word: letters, digits, and what names are composed with.
+    /// Reads a word: letters, digits, and the separators of compound names.
     fn word(&mut self) -> &'t str {
         let rest = self.rest();
         let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '|');
@@ -161,7 +161,7 @@ impl<'t> Parser<'t> {
         Err(self.error("the text in quotes does not end"))
     }
 
-    /// The text between two marks.
+    /// Reads the text between two delimiters.
     fn between(&mut self, open: &str, close: &str) -> Result<String> {
         let Some(inner) = self.rest().strip_prefix(open) else {
             let found = self.found();
@@ -192,7 +192,7 @@ impl<'t> Parser<'t> {
         Some(number)
     }
 
-    /// A value; lists and tuples count as one list of all that is inside.
+    /// Reads a value; lists and tuples are flattened to one list.
     fn value(&mut self, keep: bool) -> Result<Option<Value>> {
         let (mut numbers, mut texts) = (Vec::new(), Vec::new());
         let mut depth = 0usize;
@@ -242,7 +242,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Passes over everything in brackets.
+    /// Skips a bracketed part.
     fn skip(&mut self) -> Result<()> {
         let mut depth = 0usize;
         loop {
@@ -269,7 +269,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// One item or several in brackets; none for `None`.
+    /// Reads one item, or several in brackets; an empty list for `None`.
     fn items<T>(&mut self, item: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         if self.rest().starts_with("None") {
             self.at += 4;
@@ -289,7 +289,7 @@ impl<'t> Parser<'t> {
         Ok(out)
     }
 
-    /// A reference or a payload, its offset in time passed over.
+    /// Reads a reference or a payload; its time offset is ignored.
     fn target(&mut self) -> Result<Target> {
         let mut out = Target::default();
         match self.peek() {
@@ -344,7 +344,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// One statement of a prim's contents.
+    /// Reads one statement of a prim's content.
     fn statement(&mut self, prim: &mut Prim, depth: usize) -> Result<()> {
         let start = self.at;
         let word = self.required_word("a prim or a property")?;
@@ -399,7 +399,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Fields of a prim, after the bracket.
+    /// Reads the fields of a prim, after the opening bracket.
     fn metadata(&mut self, prim: &mut Prim) -> Result<()> {
         while !self.accept(b')') {
             if matches!(self.peek(), Some(b'"' | b'\'')) {
@@ -501,7 +501,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Takes a field of a layer.
+/// Stores a field of a layer.
 pub(super) fn field_of_layer(layer: &mut Layer, key: &str, value: Option<&Value>) {
     let number = match value {
         Some(Value::Numbers(x)) => x.first().copied(),

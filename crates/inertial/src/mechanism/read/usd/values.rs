@@ -6,17 +6,17 @@ use super::compression::{MAX_INTEGERS, integers};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 
-/// Numbers of one array, at most.
+/// Maximum number of values of one array.
 const MAX_ARRAY: usize = 64 << 20;
 
-/// The bytes of a crate file.
+/// Bytes of a crate file.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub bytes: Arc<[u8]>,
     pub version: [u8; 3],
 }
 
-/// A place in a crate file.
+/// Position in a crate file.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'b> {
     bytes: &'b [u8],
@@ -48,20 +48,20 @@ impl<'b> Cursor<'b> {
         Ok(u64::from_le_bytes(self.take(8)?.try_into().map_err(|_| "it is cut off")?))
     }
 
-    /// A number of entries, at most so many.
+    /// Reads a number of entries, at most `most`.
     pub fn count(&mut self, most: usize) -> Result<usize> {
         let count = self.u64()?;
         let small = usize::try_from(count).ok().filter(|n| *n <= most);
         small.ok_or_else(|| format!("a list claims {count} entries, more than {most}"))
     }
 
-    /// A part with its length before it.
+    /// Reads a part that is preceded by its length.
     pub fn sized(&mut self) -> Result<&'b [u8]> {
         let size = self.u64()?;
         self.take(usize::try_from(size).map_err(|_| "it is cut off")?)
     }
 
-    /// The word at the place that a distance from here leads to; goes on behind it.
+    /// Reads a relative offset, moves to that position and reads the word there.
     pub fn at_distance(&mut self) -> Result<u64> {
         let start = self.at as u64;
         let distance = self.u64()?;
@@ -70,7 +70,7 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// How a value is stored.
+/// Representation of a value in the file.
 #[derive(Clone, Copy)]
 pub(super) struct Rep(pub u64);
 
@@ -87,18 +87,18 @@ impl Rep {
         self.0 >> 61 & 1 != 0
     }
 
-    /// Number of its type.
+    /// Returns the number of the type.
     pub fn kind(self) -> u8 {
         (self.0 >> 48) as u8
     }
 
-    /// The value itself, or its place in the file.
+    /// Returns the value itself, or its offset in the file.
     pub fn payload(self) -> u64 {
         self.0 & 0xffff_ffff_ffff
     }
 }
 
-/// A type of numbers.
+/// Scalar type.
 #[derive(Clone, Copy, PartialEq)]
 enum Scalar {
     U8,
@@ -136,7 +136,7 @@ impl Scalar {
     }
 }
 
-/// A number of half precision.
+/// Converts a half-precision number.
 fn half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
     let size = match exponent {
@@ -148,7 +148,7 @@ fn half(bits: u16) -> f64 {
     if bits >> 15 == 0 { size } else { -size }
 }
 
-/// What the numbers of a type are, and how many; whether they are a quaternion, or a matrix of so many rows.
+/// Scalar type and number of values of a type, and whether they are a quaternion or a matrix with `rows` rows.
 struct Numbers {
     scalar: Scalar,
     count: usize,
@@ -184,7 +184,7 @@ fn numbers_of(kind: u8) -> Option<Numbers> {
     }
 }
 
-/// Whether values of a type are numbers.
+/// Returns whether the values of a type are numbers.
 pub(super) fn is_numeric(rep: Rep) -> bool {
     numbers_of(rep.kind()).is_some()
 }
@@ -194,7 +194,7 @@ impl Stored {
         Cursor::new(&self.bytes, at)
     }
 
-    /// Number of entries of an array, at its place.
+    /// Reads the number of entries at the start of an array.
     pub fn array_count(&self, cursor: &mut Cursor<'_>, most: usize) -> Result<usize> {
         if self.version < [0, 5, 0] {
             cursor.u32()?;
@@ -206,7 +206,7 @@ impl Stored {
         if count > most { Err(format!("a list claims {count} entries, more than {most}")) } else { Ok(count) }
     }
 
-    /// The numbers of a value.
+    /// Returns the numbers of a value.
     pub fn numbers(&self, rep: u64) -> Result<Vec<f64>> {
         let rep = Rep(rep);
         let Some(Numbers { scalar, count, quaternion, rows }) = numbers_of(rep.kind()) else {
@@ -220,7 +220,7 @@ impl Stored {
             let mut cursor = self.cursor(payload);
             return Ok(block(cursor.take(scalar.size() * count)?, scalar, quaternion));
         }
-        // Small whole numbers stand in the place of their address.
+        // Small integers are stored inline instead of an offset.
         let small = |i: usize| f64::from(((payload >> (8 * i)) as u8).cast_signed());
         Ok(match (count, rows) {
             (1, _) => {
@@ -245,7 +245,7 @@ impl Stored {
         }
         let mut cursor = self.cursor(rep.payload());
         let count = self.array_count(&mut cursor, MAX_ARRAY / width)?;
-        // Short arrays are never packed.
+        // Short arrays are never compressed.
         if !rep.is_compressed() || count < 16 {
             return Ok(block(cursor.take(scalar.size() * width * count)?, scalar, quaternion));
         }
@@ -274,7 +274,7 @@ impl Stored {
     }
 }
 
-/// Numbers as they stand in the file; quaternions have their real part last there.
+/// Returns the numbers as stored in the file; quaternions are stored with the real part last.
 fn block(bytes: &[u8], scalar: Scalar, quaternion: bool) -> Vec<f64> {
     let mut out: Vec<f64> = bytes.chunks_exact(scalar.size()).map(|b| scalar.read(b)).collect();
     if quaternion {

@@ -7,13 +7,13 @@ use crate::Result;
 use crate::mechanism::rotation_about;
 use crate::spatial::{Pose, rotation_from_quaternion};
 
-/// Deviation from right angles that is still a rotation: matrices may be of single precision.
+/// Tolerance for deviations from right angles in a rotation: matrices may be in single precision.
 const SKEW: f64 = 1e-4;
 
-/// A frame in the world: a rigid motion after a change of scale.
+/// Frame in the world: a scaling followed by a rigid motion.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
-    /// Columns are images of the axes; lengths in units of the scene.
+    /// Transformation matrix, whose columns are the images of the axes; lengths are in units of the scene.
     pub matrix: Matrix4<f64>,
 }
 
@@ -22,12 +22,12 @@ impl Frame {
         Self { matrix: Matrix4::identity() }
     }
 
-    /// Factors of lengths along its axes.
+    /// Returns the scale factors along the axes.
     pub fn scale(&self) -> Vector3<f64> {
         Vector3::from_fn(|i, _| self.matrix.fixed_view::<3, 1>(0, i).norm())
     }
 
-    /// Its rigid part, with lengths in metres.
+    /// Returns the rigid part, with lengths in metres.
     pub fn pose(&self, node: &Node, unit: f64) -> Result<Pose<f64>> {
         let scale = self.scale();
         let linear: Matrix3<f64> = self.matrix.fixed_view::<3, 3>(0, 0).into_owned();
@@ -39,7 +39,7 @@ impl Frame {
         if rotation.determinant() < 0.0 || !(skew < SKEW) {
             return Err(node.unsupported("a frame that is mirrored or sheared (negative or uneven scales)"));
         }
-        // Single-precision matrices are not quite orthonormal.
+        // Single-precision matrices are not exactly orthonormal.
         let x = rotation.column(0).into_owned();
         let y = rotation.column(1) - x * x.dot(&rotation.column(1));
         let (x, y) = (x.normalize(), y.normalize());
@@ -49,7 +49,7 @@ impl Frame {
 }
 
 impl Stage {
-    /// Frames of all prims in the world.
+    /// Returns the frames of all prims in the world.
     pub fn frames(&self) -> Result<Vec<Frame>> {
         let mut out: Vec<Frame> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
@@ -61,7 +61,7 @@ impl Stage {
     }
 }
 
-/// The frame of a prim in its parent's; whether it is in the world's instead.
+/// Returns the frame of a prim in its parent's frame, and whether it is in the world's frame instead.
 fn local(node: &Node) -> Result<(Frame, bool)> {
     let mut matrix: Matrix4<f64> = Matrix4::identity();
     let mut resets = false;
@@ -113,20 +113,20 @@ fn operation(node: &Node, name: &str) -> Result<Option<Matrix4<f64>>> {
             node.number(name)?.and_then(|angle| linear(turn(kind.chars().last().unwrap_or('Z'), angle)))
         }
         "rotateXYZ" | "rotateXZY" | "rotateYXZ" | "rotateYZX" | "rotateZXY" | "rotateZYX" => {
-            // The first letter is the turn that comes first.
+            // The first letter is the rotation that is applied first.
             node.array::<3>(name)?.and_then(|angles| {
                 let angle = |letter: char| angles[(letter as usize - 'X' as usize).min(2)];
                 let letters = kind["rotate".len()..].chars();
                 linear(letters.fold(Matrix3::identity(), |sum, letter| turn(letter, angle(letter)) * sum))
             })
         }
-        // Rows are images of the axes.
+        // The rows are the images of the axes.
         "transform" => node.array::<16>(name)?.map(|m| Matrix4::from_column_slice(&m)),
         _ => return Err(node.unsupported(format!("the transformation {name}"))),
     })
 }
 
-/// The rotation of a quaternion, real part first; all zeros count as none.
+/// Returns the rotation of a quaternion, real part first; all zeros mean the identity.
 pub(super) fn quaternion(node: &Node, name: &str, [w, x, y, z]: [f64; 4]) -> Result<Matrix3<f64>> {
     if [w, x, y, z] == [0.0; 4] {
         return Ok(Matrix3::identity());

@@ -1,4 +1,4 @@
-//! Operators of numbers, as Python has them.
+//! Arithmetic operators with Python's semantics.
 
 use super::super::xml::quoted;
 use super::Fault;
@@ -6,7 +6,7 @@ use super::value::Value;
 
 type Evaluated = Result<Value, Fault>;
 
-/// Result of a sign before a value.
+/// Applies a sign to a value.
 pub(super) fn unary(sign: char, inside: &Value) -> Evaluated {
     let wrong = || Fault::wrong(format!("the sign {sign} before a value of type {}", inside.kind()));
     Ok(match (sign, inside) {
@@ -28,7 +28,7 @@ fn overflow() -> Fault {
     Fault::unsupported("an integer of more than 64 bits")
 }
 
-/// Result of an operator between numbers.
+/// Applies an operator to two numbers.
 pub(super) fn arithmetic(sign: &'static str, left: &Value, right: &Value) -> Evaluated {
     let wrong = || {
         let hint = match (left, right) {
@@ -54,13 +54,13 @@ pub(super) fn arithmetic(sign: &'static str, left: &Value, right: &Value) -> Eva
     }))
 }
 
-/// Remainder with the sign of the divisor.
+/// Returns the remainder with the sign of the divisor.
 fn remainder(a: f64, b: f64) -> f64 {
     let r = a % b;
     if r != 0.0 && (r < 0.0) != (b < 0.0) { r + b } else { r }
 }
 
-/// A power of real numbers that is real.
+/// Computes a power of real numbers; a result that is not real is an error.
 pub(super) fn power(a: f64, b: f64) -> Result<f64, Fault> {
     if a == 0.0 && b < 0.0 {
         return Err(Fault::wrong("zero to a negative power"));

@@ -1,4 +1,4 @@
-//! Names and functions that every expression knows.
+//! Names and functions that are available in every expression.
 
 use std::f64::consts::{E, PI, TAU};
 
@@ -9,7 +9,7 @@ use super::{Fault, Machine};
 
 type Evaluated = Result<Value, Fault>;
 
-/// A function of one number.
+/// Function of one number.
 type Real = (&'static str, fn(f64) -> f64);
 
 /// Functions of one number.
@@ -34,7 +34,7 @@ const REAL: [Real; 24] = [
     ("log10", f64::log10),
     ("log1p", f64::ln_1p),
     ("fabs", f64::abs),
-    // As Python computes them.
+    // Same formulas as in Python.
     ("radians", |x| x * (PI / 180.0)),
     ("degrees", |x| x * (180.0 / PI)),
     ("erf", |x| libm::erf(x)),
@@ -47,7 +47,7 @@ const MATH: [&str; 15] = [
     "isfinite", "dist", "prod", "fsum",
 ];
 
-/// Functions that are known without a module.
+/// Functions available without a module.
 const GLOBAL: [&str; 14] = [
     "list", "dict", "map", "len", "str", "float", "int", "bool", "min", "max", "round", "sorted", "range",
     "tuple",
@@ -90,7 +90,7 @@ fn math(name: &str) -> Option<Value> {
     real.or_else(|| listed(name, &MATH)).or_else(|| constant(name))
 }
 
-/// A name that needs no module.
+/// Returns the value of a name that needs no module.
 pub(super) fn global(name: &str) -> Option<Value> {
     let module = ["math", "python", "xacro"].into_iter().find(|own| *own == name);
     module
@@ -100,7 +100,7 @@ pub(super) fn global(name: &str) -> Option<Value> {
         .or_else(|| listed(name, &XACRO[..3]))
 }
 
-/// A name of a module.
+/// Returns the value of a name in a module.
 pub(super) fn member(module: &str, name: &str) -> Option<Value> {
     match module {
         "math" => math(name),
@@ -145,7 +145,7 @@ fn numbers<const N: usize>(name: &str, values: &[Value]) -> Result<[f64; N], Fau
     all.and_then(|all| all.try_into().ok()).ok_or_else(|| wrong_arguments(name))
 }
 
-/// Functions of several numbers, and those that give integers or truths.
+/// Calls functions of several numbers, and those that return integers or booleans.
 fn several(name: &'static str, values: &[Value]) -> Evaluated {
     let whole = |x: f64| {
         let fits = x.is_finite() && x.abs() < 9e18;
@@ -205,7 +205,7 @@ fn several(name: &'static str, values: &[Value]) -> Evaluated {
     })
 }
 
-/// Functions of Python that are no mathematics.
+/// Calls the non-mathematical functions of Python.
 fn sequences(
     machine: &Machine<'_>,
     name: &'static str,
@@ -366,7 +366,7 @@ fn round(values: &[Value]) -> Evaluated {
             Ok(Value::Int(x.round_ties_even() as i64))
         }
         (Value::Float(x), Some(digits @ 0..=300)) => {
-            // Decimal digits are exact, so that this rounds the number itself and not its product by a power of ten.
+            // The decimal representation is exact, so this rounds the number itself and not its product with a power of ten.
             format!("{x:.*}", digits as usize).parse().map(Value::Float).map_err(|_| wrong())
         }
         (value, None | Some(0..)) if value.integer().is_some() => {
@@ -410,7 +410,7 @@ fn xacro(machine: &Machine<'_>, name: &'static str, values: &[Value]) -> Evaluat
     }
 }
 
-/// Values as one line.
+/// Joins values in one line.
 fn words(machine: &Machine<'_>, values: &[Value]) -> Result<String, Fault> {
     values.iter().try_for_each(|value| machine.spend_on(value))?;
     let words: Vec<String> = values.iter().map(Value::to_string).collect();

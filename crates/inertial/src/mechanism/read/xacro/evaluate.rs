@@ -13,7 +13,7 @@ use super::{Fault, Machine, builtins, methods};
 type Evaluated = Result<Value, Fault>;
 
 impl Machine<'_> {
-    /// Value of an expression.
+    /// Evaluates an expression.
     pub(super) fn evaluate(&self, node: &Node, scope: &Rc<Scope>) -> Evaluated {
         self.spend(10)?;
         let _level = self.deeper()?;
@@ -49,7 +49,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Value of a name: a property, else what is always there.
+    /// Returns the value of a name: a property, or else a built-in name.
     pub(super) fn lookup(&self, name: &str, scope: &Rc<Scope>) -> Evaluated {
         match scope.find(name) {
             Some((owner, entry)) => self.resolve(name, &owner, entry),
@@ -59,7 +59,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Value of an entry; a text that waits is evaluated in the scope that holds it.
+    /// Returns the value of an entry; a pending text is evaluated in the scope that contains it.
     pub(super) fn resolve(&self, name: &str, owner: &Rc<Scope>, entry: Entry) -> Evaluated {
         match entry {
             Entry::Ready(value) => Ok(value),
@@ -85,7 +85,7 @@ impl Machine<'_> {
         self.dict_of(pairs)
     }
 
-    /// A dictionary; of equal keys the last counts.
+    /// Creates a dictionary; for equal keys, the last entry is kept.
     pub(super) fn dict_of(&self, pairs: Vec<(Value, Value)>) -> Evaluated {
         let mut out: Vec<(Value, Value)> = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
@@ -131,7 +131,7 @@ impl Machine<'_> {
         Ok(Value::List(out.into()))
     }
 
-    /// Entries of what can be run through.
+    /// Returns the entries of an iterable value.
     pub(super) fn sequence(&self, value: &Value) -> Result<Rc<[Value]>, Fault> {
         match value {
             Value::List(entries) | Value::Tuple(entries) => Ok(entries.clone()),
@@ -188,7 +188,7 @@ impl Machine<'_> {
         Ok(self.position(entries.iter(), part)?.is_some())
     }
 
-    /// Place of a value among others.
+    /// Returns the index of a value in a sequence.
     pub(super) fn position<'v>(
         &self,
         mut entries: impl Iterator<Item = &'v Value>,
@@ -207,7 +207,7 @@ impl Machine<'_> {
             .transpose()
     }
 
-    /// Whether two values are equal in Python.
+    /// Returns whether two values are equal in Python.
     fn equal(&self, left: &Value, right: &Value) -> Result<bool, Fault> {
         self.spend(5)?;
         let _level = self.deeper()?;
@@ -244,7 +244,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Order of two values; none with a number that is not one.
+    /// Compares two values; the result is `None` for NaN.
     pub(super) fn order(&self, left: &Value, right: &Value) -> Result<Option<Ordering>, Fault> {
         self.spend(5)?;
         let _level = self.deeper()?;
@@ -268,7 +268,7 @@ impl Machine<'_> {
         Err(Fault::wrong(format!("values of types {} and {} have no order", left.kind(), right.kind())))
     }
 
-    /// What stands behind a dot.
+    /// Returns an attribute (the name after a dot).
     pub(super) fn attribute(&self, of: &Value, name: &str) -> Evaluated {
         if name.starts_with("__") {
             return Err(Fault::wrong(format!("the name \"{name}\" is not allowed")));
@@ -361,7 +361,7 @@ impl Machine<'_> {
         named: &[(String, Node)],
         scope: &Rc<Scope>,
     ) -> Evaluated {
-        // Methods of texts, lists and dictionaries go before entries of a dictionary.
+        // Methods of texts, lists and dictionaries have priority over entries of a dictionary.
         let method = match function {
             Node::Attribute(of, name) => Some((self.evaluate(of, scope)?, name)),
             _ => None,
@@ -387,7 +387,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Result of an operator.
+    /// Applies a binary operator.
     pub(super) fn binary(&self, sign: &'static str, left: &Value, right: &Value) -> Evaluated {
         match (sign, left, right) {
             ("+", Value::Text(a), Value::Text(b)) => {

@@ -9,7 +9,7 @@ use super::value::Value;
 use super::{ELEMENT, Fault, Level, Machine, parameters};
 use crate::{Error, Result};
 
-/// What an element becomes.
+/// Result of expanding an element.
 #[derive(Default)]
 struct Output {
     attributes: Vec<(String, String)>,
@@ -24,7 +24,7 @@ impl Output {
         }
     }
 
-    /// Takes the namespaces that an element declares.
+    /// Adds the namespaces that an element declares.
     fn import_namespaces(&mut self, attributes: &[(String, String)]) {
         for (name, value) in attributes {
             if name.starts_with("xmlns:")
@@ -38,7 +38,7 @@ impl Output {
 }
 
 impl Machine<'_> {
-    /// Expands the outermost element.
+    /// Expands the root element.
     pub(super) fn root(&self, root: &Rc<Element>, scopes: &Scopes) -> Result<Rc<Element>> {
         let mut expanded = self.element(root, scopes)?;
         if let Some(target) = root.attribute("xacro:targetNamespace") {
@@ -47,7 +47,7 @@ impl Machine<'_> {
         Ok(Rc::new(expanded))
     }
 
-    /// An error at an element.
+    /// Creates an error located at an element.
     fn at(&self, element: &Element, fault: Fault) -> Error {
         if fault.supported {
             return element.error(fault.message);
@@ -62,7 +62,7 @@ impl Machine<'_> {
         self.spend(ELEMENT).and_then(|()| self.deeper()).map_err(|fault| self.at(element, fault))
     }
 
-    /// Value of a text at an element.
+    /// Evaluates a text at an element.
     fn value(&self, element: &Element, text: &str, scope: &Rc<Scope>) -> Result<Value> {
         self.text(text, scope).map_err(|fault| self.at(element, fault))
     }
@@ -73,7 +73,7 @@ impl Machine<'_> {
         Ok(value.to_string())
     }
 
-    /// Truth of a text at an element.
+    /// Evaluates a text at an element as a boolean.
     fn truth(&self, element: &Element, text: &str, scope: &Rc<Scope>) -> Result<bool> {
         let value = self.value(element, text, scope)?;
         match &value {
@@ -93,7 +93,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Expands an element that is none of xacro's.
+    /// Expands an element that does not belong to xacro.
     fn element(&self, element: &Rc<Element>, scopes: &Scopes) -> Result<Element> {
         let _level = self.enter(element)?;
         let mut out = Output::default();
@@ -107,7 +107,7 @@ impl Machine<'_> {
         Ok(Element { tag: element.tag.clone(), attributes, children, origin: element.origin.clone() })
     }
 
-    /// Expands what stands in an element.
+    /// Expands the content of an element.
     fn children(&self, element: &Element, scopes: &Scopes, out: &mut Output) -> Result<()> {
         for node in &element.children {
             match node {
@@ -125,7 +125,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Expands the content of an element into another; attributes that are set inside are lost, as in the original.
+    /// Expands the content of an element into another; attributes that are set inside are lost, as in the original xacro.
     fn content(&self, element: &Rc<Element>, scopes: &Scopes, out: &mut Output) -> Result<()> {
         let _level = self.enter(element)?;
         let mut inner = Output::default();
@@ -134,7 +134,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Expands an element of xacro.
+    /// Expands a xacro element.
     fn special(&self, tag: &str, element: &Rc<Element>, scopes: &Scopes, out: &mut Output) -> Result<()> {
         match tag {
             "property" => self.property(element, &scopes.names),
@@ -199,7 +199,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Expands an element, whatever it is.
+    /// Expands an element of any kind.
     fn block(&self, block: &Rc<Element>, scopes: &Scopes, out: &mut Output) -> Result<()> {
         out.children.push(Node::Element(Rc::new(self.element(block, scopes)?)));
         Ok(())
@@ -304,7 +304,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Gives the parameters of a macro their values.
+    /// Assigns the values of a macro's parameters.
     fn arguments_of_call(
         &self,
         found: &Macro,
@@ -367,7 +367,7 @@ fn define_macro(element: &Rc<Element>, macros: &Rc<Macros>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a name may be written as that of an element or attribute.
+/// Returns whether a name is valid for an element or attribute.
 fn is_xml_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'))

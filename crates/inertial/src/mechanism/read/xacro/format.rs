@@ -1,12 +1,12 @@
-//! Texts by patterns with percent signs.
+//! Text formatting with percent patterns.
 
 use super::value::{Value, float};
 use super::{Fault, Machine};
 
-/// Widest field.
+/// Maximum field width.
 const WIDEST: usize = 1000;
 
-/// `pattern % values`, with `%d %i %s %f %e %g` and their flags, width and precision.
+/// Computes `pattern % values`, with `%d %i %s %f %e %g` and their flags, width and precision.
 pub(super) fn percent(machine: &Machine<'_>, pattern: &str, values: &Value) -> Result<Value, Fault> {
     let single = std::slice::from_ref(values);
     let mut values = match values {

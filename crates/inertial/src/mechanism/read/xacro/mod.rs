@@ -1,8 +1,9 @@
-//! xacro, the macro language of robot descriptions: expands a text to the URDF (or SDF, MJCF) that it stands for.
+//! xacro, the macro language of robot descriptions: expands a text to URDF (or SDF, MJCF).
 //!
-//! Properties with their scopes, expressions `${…}` in the part of Python's syntax that descriptions use, `$(arg) $(find) $(env)
-//! $(optenv) $(eval) $(cwd)`, macros with defaults and blocks, conditions, inclusion with namespaces, computed elements and
-//! attributes, and YAML files. What is not supported ends in an error that names file, line and the command that expands it.
+//! Supported are properties with their scopes, expressions `${…}` in the subset of Python's syntax that robot descriptions use,
+//! `$(arg) $(find) $(env) $(optenv) $(eval) $(cwd)`, macros with defaults and blocks, conditions, inclusion with namespaces, computed
+//! elements and attributes, and YAML files. Unsupported features result in an error that contains the file, the line and the command
+//! that expands the file.
 
 mod arithmetic;
 mod builtins;
@@ -29,31 +30,31 @@ use scope::{Macros, Scope, Scopes};
 use tree::Element;
 use value::Value;
 
-/// Work of one expansion: about so many bytes copied, or a tenth as many steps of expressions.
+/// Maximum work of one expansion: approximately the number of bytes copied, or ten times the number of expression steps.
 const MOST_WORK: u64 = 300_000_000;
-/// Work of an element; a file of 64 MB has fewer elements than this allows.
+/// Work of one element; a file of 64 MB has fewer elements than this allows.
 const ELEMENT: u64 = 400;
-/// Nested elements, macro calls, inclusions, definitions and expressions.
+/// Maximum nesting of elements, macro calls, inclusions, definitions and expressions.
 const MOST_LEVELS: u32 = 600;
-/// Files that one text includes.
+/// Maximum number of files that one text includes.
 const MOST_FILES: usize = 1000;
 
-/// Surroundings of a text: files, packages and environment variables.
+/// Environment of a text: files, packages and environment variables.
 pub trait Files {
     /// Reads the text of a file.
     fn text(&self, path: &str) -> Result<String, String>;
 
-    /// Gives the folder of a package.
+    /// Returns the folder of a package.
     fn package(&self, name: &str) -> Result<String, String>;
 
-    /// Gives an environment variable.
+    /// Returns an environment variable.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// Gives the working directory.
+    /// Returns the working directory.
     fn folder(&self) -> Option<String>;
 }
 
-/// The surroundings of a text that stands alone.
+/// Environment of a text without other files.
 pub struct Alone;
 
 impl Files for Alone {
@@ -74,23 +75,23 @@ impl Files for Alone {
     }
 }
 
-/// A text without macros.
+/// Expanded text without macros.
 #[derive(Debug, Clone)]
 pub struct Expanded {
-    /// The text.
+    /// Text of the model.
     pub text: String,
-    /// What was passed over, and what the text itself warns of.
+    /// Warnings about ignored content, and warnings issued by the text itself.
     pub warnings: Vec<String>,
 }
 
-/// Whether a text uses xacro: it has elements of it, or declares it and has expressions.
+/// Returns whether a text uses xacro: it contains xacro elements, or declares its namespace and contains expressions.
 pub fn is_xacro(text: &str) -> bool {
     if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
         return false;
     }
     let declared = text.contains("xmlns:xacro");
     let (mut rest, mut outside) = (text, String::new());
-    // What stands in comments does not count.
+    // Comments do not count.
     while let Some(start) = rest.find("<!--") {
         outside.push_str(&rest[..start]);
         rest = rest[start..].find("-->").map_or("", |end| &rest[start + end + 3..]);
@@ -101,7 +102,7 @@ pub fn is_xacro(text: &str) -> bool {
 
 /// Expands a text.
 ///
-/// `file` is its name, to which the files that it includes are relative; `arguments` are values of its `<xacro:arg>`.
+/// `file` is the name of the text's file; included files are relative to it. `arguments` are the values of its `<xacro:arg>`.
 ///
 /// ```
 /// use inertial::mechanism::read::xacro::{Alone, expand};
@@ -147,22 +148,22 @@ pub fn expand(text: &str, file: &str, arguments: &[(String, String)], files: &dy
 
 /// State of an expansion.
 struct Machine<'a> {
-    /// Name of the model's own file.
+    /// Name of the main file of the model.
     main: String,
     files: &'a dyn Files,
-    /// Files that are being read, the innermost last.
+    /// Files being read, the innermost last.
     stack: RefCell<Vec<String>>,
     included: Cell<usize>,
     arguments: RefCell<BTreeMap<String, String>>,
     /// Arguments that the text declares or uses.
     known: RefCell<HashSet<String>>,
-    /// Work that may still be done.
+    /// Remaining work.
     left: Cell<u64>,
     levels: Cell<u32>,
     warnings: RefCell<Vec<String>>,
 }
 
-/// Why an expression has no value.
+/// Reason why an expression has no value.
 #[derive(Debug)]
 struct Fault {
     message: String,
@@ -179,7 +180,7 @@ impl Fault {
     }
 }
 
-/// A level of nesting; it ends where this is dropped.
+/// Level of nesting; dropping it ends the level.
 struct Level<'a>(&'a Cell<u32>);
 
 impl Drop for Level<'_> {
@@ -199,7 +200,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Pays for writing a value.
+    /// Counts the work of writing a value.
     fn spend_on(&self, value: &Value) -> Result<(), Fault> {
         self.spend(value.size(self.left.get() as usize) as u64)
     }
@@ -221,14 +222,14 @@ impl Machine<'_> {
         }
     }
 
-    /// Value of an argument.
+    /// Returns the value of an argument.
     fn argument(&self, name: &str) -> Result<String, Fault> {
         self.known.borrow_mut().insert(name.to_owned());
         let missing = || Fault::wrong(format!("the argument \"{name}\" is not given"));
         self.arguments.borrow().get(name).cloned().ok_or_else(missing)
     }
 
-    /// A file's name relative to the file that is being read.
+    /// Returns a file name relative to the file being read.
     fn beside(&self, name: &str) -> String {
         let stack = self.stack.borrow();
         let folder = stack.last().and_then(|file| file.rsplit_once('/')).map(|(folder, _)| folder);
@@ -238,7 +239,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The text of another file.
+    /// Returns the text of another file.
     fn other_file(&self, path: &str) -> Result<String, Fault> {
         self.included.set(self.included.get() + 1);
         if self.included.get() > MOST_FILES {

@@ -17,7 +17,7 @@ pub(super) fn read(text: &str) -> Vec<Parameter> {
     out
 }
 
-/// A parameter with a default at the start of a text, and its length.
+/// Returns a parameter with a default at the start of a text, and its length.
 fn with_default(text: &str) -> Option<(Parameter, usize)> {
     let end = text.find(|c: char| c.is_whitespace() || c == ':' || c == '=').filter(|&end| end > 0)?;
     let rest = text[end..].trim_start();
@@ -32,7 +32,7 @@ fn with_default(text: &str) -> Option<(Parameter, usize)> {
     Some((Parameter { name, forward, default }, text.len() - rest.len() + length))
 }
 
-/// Length of a default: an expression, or text in which blanks stand in quotes only. Blanks or the end follow it.
+/// Returns the length of a default: an expression, or text in which blanks occur only in quotes. It is followed by blanks or the end.
 fn default_length(text: &str) -> Option<usize> {
     let ends = |at: usize| text[at..].chars().next().is_none_or(char::is_whitespace);
     for (open, close) in [("${", '}'), ("$(", ')')] {

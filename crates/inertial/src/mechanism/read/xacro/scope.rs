@@ -1,4 +1,4 @@
-//! Names that expressions and macro calls see.
+//! Names visible to expressions and macro calls.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::tree::Element;
 use super::value::Value;
 
-/// Properties of one file, macro call or namespace, with those around them.
+/// Properties of one file, macro call or namespace, with the enclosing scopes.
 #[derive(Default)]
 pub(super) struct Scope {
     names: RefCell<HashMap<String, Entry>>,
@@ -15,13 +15,13 @@ pub(super) struct Scope {
     is_namespace: bool,
 }
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone)]
 pub(super) enum Entry {
     Ready(Value),
-    /// A text that is evaluated where it is used first.
+    /// Text that is evaluated at its first use.
     Pending(Rc<str>),
-    /// A text that is being evaluated.
+    /// Text that is being evaluated.
     Evaluating,
 }
 
@@ -36,7 +36,7 @@ impl Scope {
         Rc::new(Self { parent: Some(parent.clone()), is_namespace: true, ..Self::default() })
     }
 
-    /// The scope that has a name, from the innermost.
+    /// Returns the innermost scope that contains a name.
     pub fn find(self: &Rc<Self>, name: &str) -> Option<(Rc<Self>, Entry)> {
         let mut scope = self;
         loop {
@@ -47,7 +47,7 @@ impl Scope {
         }
     }
 
-    /// A block, by its name with its asterisks.
+    /// Returns a block by its name including the asterisks.
     pub fn block(self: &Rc<Self>, name: &str) -> Option<Rc<Element>> {
         match self.find(name) {
             Some((_, Entry::Ready(Value::Block(block)))) => Some(block),
@@ -55,12 +55,12 @@ impl Scope {
         }
     }
 
-    /// Gives a name a meaning.
+    /// Sets the meaning of a name.
     pub fn set(&self, name: &str, entry: Entry) {
         self.names.borrow_mut().insert(name.to_owned(), entry);
     }
 
-    /// Removes a name here and in all scopes around.
+    /// Removes a name here and in all enclosing scopes.
     pub fn remove(&self, name: &str) {
         let mut scope = Some(self);
         while let Some(own) = scope {
@@ -69,12 +69,12 @@ impl Scope {
         }
     }
 
-    /// Forgets all names: namespaces refer to the scope that holds them.
+    /// Removes all names, because namespaces refer to the scope that contains them.
     pub fn clear(&self) {
         self.names.borrow_mut().clear();
     }
 
-    /// The outermost scope.
+    /// Returns the outermost scope.
     pub fn top(self: &Rc<Self>) -> Rc<Self> {
         let mut scope = self;
         while let Some(parent) = &scope.parent {
@@ -83,7 +83,7 @@ impl Scope {
         scope.clone()
     }
 
-    /// The scope that `scope="parent"` means: that of the caller for a macro.
+    /// Returns the scope that `scope="parent"` refers to: the caller's scope for a macro.
     pub fn caller(self: &Rc<Self>) -> Option<Rc<Self>> {
         let mut target = self.parent.as_ref()?;
         while !self.is_namespace && target.is_namespace {
@@ -93,16 +93,16 @@ impl Scope {
     }
 }
 
-/// A macro as it was defined.
+/// Macro definition.
 pub(super) struct Macro {
     pub body: Rc<Element>,
     pub parameters: Vec<Parameter>,
 }
 
-/// A parameter of a macro; blocks have asterisks before their name.
+/// Parameter of a macro; names of blocks start with asterisks.
 pub(super) struct Parameter {
     pub name: String,
-    /// Whether the property of the same name is taken where none is given.
+    /// Whether the property of the same name is the default.
     pub forward: bool,
     pub default: Option<String>,
 }
@@ -144,7 +144,7 @@ impl Macros {
     }
 }
 
-/// Properties and macros that are seen at a place.
+/// Properties and macros visible at a location.
 #[derive(Clone)]
 pub(super) struct Scopes {
     pub names: Rc<Scope>,
@@ -152,7 +152,7 @@ pub(super) struct Scopes {
 }
 
 impl Scopes {
-    /// A macro by its name, with namespaces before it (`arm.link`), and the scopes in which it is expanded.
+    /// Returns a macro by its name, including namespaces (`arm.link`), and the scopes in which it is expanded.
     pub fn find_macro(&self, name: &str) -> Option<(Scopes, Rc<Macro>)> {
         if let Some(MacroEntry::Macro(found)) = self.macros.find(name) {
             return Some((self.clone(), found));

@@ -1,15 +1,15 @@
-//! Syntax of expressions: the part of Python's that robot descriptions use.
+//! Syntax of expressions: the subset of Python's syntax that robot descriptions use.
 
 use super::super::xml::quoted;
 use super::Fault;
 use super::value::{Value, number};
 
-/// Levels of brackets in one expression, at most.
+/// Maximum nesting of brackets in one expression.
 const MOST_LEVELS: usize = 50;
-/// Operators in one expression, at most: they bound the depth of its tree.
+/// Maximum number of operators in one expression; it bounds the depth of the tree.
 const MOST_OPERATORS: usize = 300;
 
-/// An expression as a tree.
+/// Expression tree.
 pub(super) enum Node {
     Constant(Value),
     Name(String),
@@ -43,7 +43,7 @@ enum Token {
     End,
 }
 
-/// Signs, longer ones first.
+/// Operator tokens, longer ones first.
 const SIGNS: [&str; 30] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "(", ")", "[", "]", "{", "}",
     ",", ":", ".", "<", ">", "=", "&", "|", "^", "~", "@",
@@ -75,7 +75,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     while let Some(c) = rest.chars().next() {
         let length = if c == '\'' || c == '"' {
             let (value, length) = string(rest, c)?;
-            // Texts that follow each other are one.
+            // Adjacent string literals are concatenated.
             match out.last_mut() {
                 Some(Token::Text(before)) => before.push_str(&value),
                 _ => out.push(Token::Text(value)),
@@ -105,7 +105,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     Ok(out)
 }
 
-/// Length of the number at the start of a text.
+/// Returns the length of the number at the start of a text.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     if bytes.len() > 1
@@ -128,7 +128,7 @@ fn number_length(text: &str) -> usize {
     at
 }
 
-/// A text in quotes, and its length with them.
+/// Returns a quoted text, and its length including the quotes.
 fn string(text: &str, quote: char) -> Result<(String, usize), Fault> {
     let mut out = String::new();
     let mut letters = text.char_indices().skip(1);
@@ -158,7 +158,7 @@ struct Parser {
 
 type Parsed = Result<Node, Fault>;
 
-/// Binary operators by how tightly they bind, loosest first.
+/// Binary operators by precedence, lowest first.
 const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
 
 impl Parser {
@@ -190,7 +190,7 @@ impl Parser {
         Ok(())
     }
 
-    /// One expression, or several with commas between them.
+    /// Parses one expression, or several separated by commas.
     fn tuple(&mut self) -> Parsed {
         let first = self.expression()?;
         if !self.sign(",") {
@@ -365,7 +365,7 @@ impl Parser {
         Ok(Node::Call(Box::new(function), values, named))
     }
 
-    /// A comprehension where `for` follows.
+    /// Parses a comprehension if `for` follows.
     fn each(&mut self, item: Node) -> Parsed {
         if !self.word("for") {
             return Ok(item);

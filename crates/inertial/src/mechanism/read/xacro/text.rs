@@ -7,14 +7,14 @@ use super::scope::{Entry, Scope};
 use super::value::{Value, number};
 use super::{Fault, Machine, syntax};
 
-/// A piece of a text.
+/// Piece of a text.
 enum Piece<'t> {
     Plain(&'t str),
     Expression(&'t str),
     Substitution(&'t str),
 }
 
-/// The first piece of a text that is not empty, and its length.
+/// Returns the first piece of a nonempty text, and its length.
 fn piece(text: &str) -> Result<(Piece<'_>, usize), Fault> {
     let Some(inside) = text.strip_prefix('$') else {
         let length = text.find('$').unwrap_or(text.len());
@@ -24,7 +24,7 @@ fn piece(text: &str) -> Result<(Piece<'_>, usize), Fault> {
     let after = &inside[dollars..];
     let unclosed = || Fault::wrong(format!("{} is not closed", quoted(text)));
     if dollars > 0 {
-        // A doubled sign stands for itself.
+        // A doubled dollar sign is an escaped one.
         return if after.starts_with(['{', '(']) {
             Ok((Piece::Plain(&text[1..dollars + 2]), dollars + 2))
         } else {
@@ -44,7 +44,7 @@ fn piece(text: &str) -> Result<(Piece<'_>, usize), Fault> {
 }
 
 impl Machine<'_> {
-    /// Value of a text: of one expression alone its value, else a text.
+    /// Evaluates a text: the result is the value of a single expression, otherwise a text.
     pub(super) fn text(&self, text: &str, scope: &Rc<Scope>) -> Result<Value, Fault> {
         self.spend(text.len() as u64 + 5)?;
         let (mut rest, mut out, mut single, mut count) = (text, String::new(), None, 0);
@@ -76,12 +76,12 @@ impl Machine<'_> {
         self.computed(&text, scope)
     }
 
-    /// Value of an expression's text.
+    /// Evaluates the text of an expression.
     pub(super) fn computed(&self, text: &str, scope: &Rc<Scope>) -> Result<Value, Fault> {
         self.spend(5 * text.len() as u64)?;
         let value = syntax::parse(text).and_then(|node| self.evaluate(&node, scope));
         value.map_err(|fault| {
-            // A definition that another expression uses is named already.
+            // An error in a definition used by this expression already contains an expression.
             if fault.message.starts_with("expression ") {
                 return fault;
             }
@@ -89,7 +89,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Text of `$(inside)`.
+    /// Returns the text of the substitution `$(inside)`.
     fn substitution(&self, inside: &str) -> Result<String, Fault> {
         let words: Vec<&str> = inside.split(' ').filter(|word| !word.is_empty()).collect();
         match words[..] {
@@ -118,7 +118,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Arguments as `$(eval)` sees them.
+    /// Returns the arguments as the scope of `$(eval)`.
     fn arguments_as_names(&self) -> Rc<Scope> {
         let scope = Rc::new(Scope::default());
         for (name, value) in self.arguments.borrow().iter() {

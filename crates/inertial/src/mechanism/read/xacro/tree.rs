@@ -1,4 +1,4 @@
-//! Elements of xacro texts, and of the text that they expand to.
+//! Elements of xacro texts and of the expanded text.
 
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::super::xml::{Element as Parsed, Xml, quoted};
 use crate::{Error, Place, Result};
 
-/// An element with its place in the text.
+/// Element with its location in the text.
 pub(super) struct Element {
     pub tag: String,
     pub attributes: Vec<(String, String)>,
@@ -17,12 +17,12 @@ pub(super) struct Element {
 /// File and line of an element.
 #[derive(Clone)]
 pub(super) struct Origin {
-    /// Empty for the model's own file.
+    /// File name; empty for the main file of the model.
     pub file: Rc<str>,
     pub line: u32,
 }
 
-/// What stands in an element.
+/// Content of an element.
 #[derive(Clone)]
 pub(super) enum Node {
     Element(Rc<Element>),
@@ -30,7 +30,7 @@ pub(super) enum Node {
 }
 
 impl Element {
-    /// Parses a text; `file` is empty for the model's own.
+    /// Parses a text; `file` is empty for the main file of the model.
     pub fn parse(text: &str, file: &str) -> Result<Rc<Self>> {
         let xml = if file.is_empty() { Xml::parse(text)? } else { Xml::parse_file(text, file)? };
         Ok(Self::copy(xml.root(), &file.into()))
@@ -49,17 +49,17 @@ impl Element {
         })
     }
 
-    /// An attribute's text.
+    /// Returns the text of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// An attribute's text, which must be there.
+    /// Returns the text of an attribute; its absence is an error.
     pub fn required(&self, name: &str) -> Result<&str> {
         self.attribute(name).ok_or_else(|| self.error(format!("it needs the attribute \"{name}\"")))
     }
 
-    /// Place for messages.
+    /// Returns the location for messages.
     pub fn place(&self) -> Place {
         let name = self.attribute("name").map_or(String::new(), |name| format!(" name={}", quoted(name)));
         let file = &self.origin.file;
@@ -67,12 +67,12 @@ impl Element {
         Place::line(self.origin.line, format!("<{}{name}>{file}", self.tag))
     }
 
-    /// An error of meaning at this element.
+    /// Creates a model error located at this element.
     pub fn error(&self, message: impl Into<String>) -> Error {
         Error::model(self.place(), message)
     }
 
-    /// Writes it as XML, indented.
+    /// Writes the element as indented XML.
     pub fn write(&self, out: &mut String, indent: usize) {
         let _ = write!(out, "{:indent$}<{}", "", self.tag);
         for (name, value) in &self.attributes {

@@ -1,4 +1,4 @@
-//! Values of expressions, written as Python writes them.
+//! Values of expressions, formatted as in Python.
 
 use std::fmt::{self, Write as _};
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::scope::Scope;
 use super::tree::Element;
 
-/// A value that a property or an expression has.
+/// Value of a property or an expression.
 #[derive(Clone)]
 pub(super) enum Value {
     None,
@@ -17,27 +17,27 @@ pub(super) enum Value {
     List(Rc<[Value]>),
     Tuple(Rc<[Value]>),
     Dict(Rc<[(Value, Value)]>),
-    /// Names of a file that was included with a namespace.
+    /// Names of a file included with a namespace.
     Space(Rc<Scope>),
-    /// `math`, `python` or `xacro`.
+    /// Module: `math`, `python` or `xacro`.
     Module(&'static str),
     Function(&'static str),
-    /// Elements that a macro takes or a property holds.
+    /// Elements passed to a macro or stored in a property.
     Block(Rc<Element>),
 }
 
 impl Value {
-    /// A number of entries; lists are far shorter than integers reach.
+    /// Creates a number of entries; no list exceeds the range of integers.
     pub fn count(count: usize) -> Self {
         Self::Int(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    /// A text.
+    /// Creates a text.
     pub fn text(text: &str) -> Self {
         Self::Text(text.into())
     }
 
-    /// What a property's text means: text in quotes, an integer, a number, `true` or `false`, else the text itself.
+    /// Interprets a property's text: quoted text, an integer, a number, `true` or `false`, otherwise the text itself.
     pub fn literal(text: &str) -> Self {
         if text.len() >= 2 && text.starts_with('\'') && text.ends_with('\'') {
             return Self::text(&text[1..text.len() - 1]);
@@ -64,7 +64,7 @@ impl Value {
         }
     }
 
-    /// Name of its type in Python.
+    /// Returns the name of the type in Python.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::None => "NoneType",
@@ -81,7 +81,7 @@ impl Value {
         }
     }
 
-    /// Its truth.
+    /// Returns the truth value.
     pub fn truth(&self) -> bool {
         match self {
             Self::None => false,
@@ -95,7 +95,7 @@ impl Value {
         }
     }
 
-    /// An integer, or a truth as one.
+    /// Returns an integer, or a boolean as an integer.
     pub fn integer(&self) -> Option<i64> {
         match self {
             Self::Bool(x) => Some(i64::from(*x)),
@@ -104,7 +104,7 @@ impl Value {
         }
     }
 
-    /// A number of any kind.
+    /// Returns a number of any type.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Float(x) => Some(*x),
@@ -112,7 +112,7 @@ impl Value {
         }
     }
 
-    /// Entries of a list or tuple.
+    /// Returns the entries of a list or tuple.
     pub fn entries(&self) -> Option<&[Value]> {
         match self {
             Self::List(x) | Self::Tuple(x) => Some(x),
@@ -120,7 +120,7 @@ impl Value {
         }
     }
 
-    /// Number of bytes that writing it takes, about; stops counting at `most`.
+    /// Returns the approximate number of bytes of the written value; stops counting at `most`.
     pub fn size(&self, most: usize) -> usize {
         let sum = |entries: &mut dyn Iterator<Item = &Value>| {
             let mut total = 2_usize;
@@ -141,7 +141,7 @@ impl Value {
     }
 }
 
-/// A number as Python's `int` and `float` read it.
+/// Parses a number as Python's `int` and `float` do.
 pub(super) fn number(text: &str) -> Option<Value> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -204,7 +204,7 @@ impl Value {
     }
 }
 
-/// A text in quotes.
+/// Writes a text in quotes.
 fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     f.write_char(quote)?;
@@ -221,7 +221,7 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char(quote)
 }
 
-/// A number as Python writes it: the shortest digits that give it back, with an exponent below 1e-4 and from 1e16.
+/// Formats a number as Python does: the shortest digits that reproduce it, with an exponent below 1e-4 and from 1e16.
 pub(super) fn float(x: f64) -> String {
     if x.is_nan() {
         return "nan".to_owned();

@@ -1,4 +1,4 @@
-//! YAML files as values, with the types of YAML 1.1 that Python's reader gives.
+//! YAML files as values, with the types of YAML 1.1 as in Python's reader.
 
 use std::rc::Rc;
 
@@ -8,10 +8,10 @@ use super::scope::Scope;
 use super::value::Value;
 use super::{Fault, Machine};
 
-/// Nested lists and dictionaries, at most.
+/// Maximum nesting of lists and dictionaries.
 const MOST_LEVELS: usize = 100;
 
-/// Units that may stand before numbers.
+/// Units that may precede numbers.
 const UNITS: [(&str, f64); 6] = [
     ("radians", 1.0),
     ("degrees", std::f64::consts::PI / 180.0),
@@ -21,7 +21,7 @@ const UNITS: [(&str, f64); 6] = [
     ("inches", 0.0254),
 ];
 
-/// A list or dictionary that is being read.
+/// List or dictionary being read.
 struct Open {
     entries: Vec<Value>,
     is_dict: bool,
@@ -31,7 +31,7 @@ struct Open {
 /// Reads the first document of a text.
 pub(super) fn read(machine: &Machine<'_>, text: &str) -> Result<Value, Fault> {
     let mut open: Vec<Open> = Vec::new();
-    // Anchors share their values: a file of references to references takes no more memory than its text.
+    // Values of anchors are shared: a file of nested references needs no more memory than its text.
     let mut anchors: Vec<(usize, Value)> = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|e| Fault::wrong(format!("not well-formed YAML: {e}")))?;
@@ -123,7 +123,7 @@ fn scalar(machine: &Machine<'_>, text: &str, style: ScalarStyle, tag: Option<&Ta
     }
 }
 
-/// A scalar without quotes.
+/// Converts a scalar without quotes.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::None,
@@ -155,14 +155,14 @@ fn plain(text: &str) -> Value {
             None => integer(&digits, 10),
         }
     } else {
-        // Python's reader takes no sign before a point.
+        // Python's reader accepts no sign before a decimal point.
         let bare = digits.starts_with('.') && text.starts_with(['+', '-']);
         float(&digits).filter(|_| !bare).map(|x| Value::Float(if negative { -x } else { x }))
     };
     found.unwrap_or_else(|| Value::text(text))
 }
 
-/// A number with a point, and with a sign in its exponent where it has one.
+/// Parses a number with a decimal point; an exponent needs a sign.
 fn float(digits: &str) -> Option<f64> {
     let (mantissa, exponent) = match digits.find(['e', 'E']) {
         Some(at) => (&digits[..at], Some(&digits[at + 1..])),
