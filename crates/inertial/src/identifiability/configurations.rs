@@ -1,11 +1,11 @@
 //! Closed configurations of a mechanism in multi-precision arithmetic.
 
-use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
+use nalgebra::{DMatrix, Matrix3, Rotation3, UnitQuaternion, Vector3};
 use num_traits::{One, Zero};
 
 use super::walk::Walk;
 use crate::dynamics::ClosedMechanism;
-use crate::linalg::{Number, Wide};
+use crate::linalg::{Number, PivotedQr, Wide};
 use crate::mechanism::{
     Assembled, AssembledLoop, Body, Closing, ExactAssembly, Geometry, Pivoting, turn_about,
 };
@@ -14,6 +14,13 @@ use crate::{Error, Result};
 
 /// Number of configurations in which relations are searched; a single one may be special by accident.
 const VIEWS: usize = 3;
+
+/// Largest part of the closure error that may remain after a step with the first Jacobian. The rounding error of doubles
+/// allows 1e-16 times the condition number.
+const SLOW: f64 = 1e-4;
+
+/// Maximum number of Newton steps.
+const NEWTON_STEPS: usize = 14;
 
 /// Several closed configurations.
 pub struct Views<const N: usize> {
@@ -44,6 +51,9 @@ pub struct Site<'a, 'm, const N: usize> {
 }
 
 impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
+    /// Closure error of closed loops: 20 bits more than the rounding error of one operation.
+    const CLOSED: f64 = Wide::<N>::NEGLIGIBLE / (1u64 << 28) as f64;
+
     /// Creates the geometry from the configuration `base` at the coordinates `q`.
     pub fn new(
         closed: &'a ClosedMechanism<'m>,
@@ -128,39 +138,82 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         out
     }
 
-    /// Returns the mechanism near `q` with its loops closed to the last digit, and the remaining closure error.
+    /// Returns the mechanism near `q` with its loops closed to the last digits, and the remaining closure error.
     pub(super) fn refine(&self, q: &[f64]) -> Result<(Assembled<Wide<N>>, f64)> {
-        let mut at = self.place(q);
-        let (mut open, mut equations) = self.equations(&at)?;
-        for _ in 0..14 {
-            if open == 0.0 || self.columns.is_empty() {
+        let start = self.place(q);
+        let (open, equations) = self.equations(&start)?;
+        if open <= Self::CLOSED || self.columns.is_empty() {
+            return Ok((start, open));
+        }
+        let (mut at, mut open) = self.refine_by_chords(start, open, &equations)?;
+        for _ in 0..NEWTON_STEPS {
+            if open <= Self::CLOSED {
                 break;
             }
+            let (_, equations) = self.equations(&at)?;
             let step = least_squares(&equations, self.columns.len()).ok_or_else(dead_point)?;
-            let mut next = at.clone();
-            for (body, pose) in next.bodies.iter_mut().zip(&at.bodies) {
-                let own = body.modes.iter().enumerate();
-                body.pose = own.fold(pose.pose, |pose, (k, mode)| {
-                    let place = self.columns.binary_search(&(body.v + k));
-                    // Coordinates that several bodies share must agree to the last digit, so must a screw's turn and advance.
-                    let is_screw = [mode.angular, mode.linear].iter().all(|v| v.iter().any(|x| !x.is_zero()));
-                    let moved =
-                        if self.shared[body.v + k] || is_screw { displacement } else { small_displacement };
-                    place.map_or(pose, |i| pose * moved(&(*mode * step[i])))
-                });
-            }
-            let (now, then) = self.equations(&next)?;
+            let next = self.moved(&at, &step);
+            let (now, _) = self.closure_errors(&next)?;
             // The closure error no longer decreases: rounding, or contradicting geometry.
             if now >= open {
                 break;
             }
             let stalled = now > 0.5 * open;
-            (at, open, equations) = (next, now, then);
+            (at, open) = (next, now);
             if stalled {
                 break;
             }
         }
         Ok((at, open))
+    }
+
+    /// Closes the loops with the Jacobian of the first configuration in double precision, as long as each step gains several
+    /// digits. Contradicting loops and nearly singular configurations are left to Newton's method.
+    fn refine_by_chords(
+        &self,
+        mut at: Assembled<Wide<N>>,
+        mut open: f64,
+        equations: &[Wide<N>],
+    ) -> Result<(Assembled<Wide<N>>, f64)> {
+        let width = self.columns.len() + 1;
+        let rows = equations.len() / width;
+        let jacobian = DMatrix::from_fn(rows, width - 1, |i, j| f64::from(equations[i * width + j]));
+        let mut qr = PivotedQr::new(rows, width - 1, 1);
+        if rows < width - 1 || qr.factorize(&jacobian).is_err() {
+            return Ok((at, open));
+        }
+        let mut values = DMatrix::from_fn(rows, 1, |i, _| -f64::from(equations[i * width + width - 1]));
+        while open > Self::CLOSED {
+            if qr.least_squares_in_place(&mut values).is_err() {
+                break;
+            }
+            let step: Vec<Wide<N>> = values.iter().take(width - 1).map(|&x| Wide::from(x)).collect();
+            let next = self.moved(&at, &step);
+            let (now, errors) = self.closure_errors(&next)?;
+            if now.is_nan() || now > SLOW * open {
+                break;
+            }
+            (at, open) = (next, now);
+            values = DMatrix::from_iterator(rows, 1, errors.iter().map(|&x| -f64::from(x)));
+        }
+        Ok((at, open))
+    }
+
+    /// Moves the dependent coordinates by a small step.
+    fn moved(&self, at: &Assembled<Wide<N>>, step: &[Wide<N>]) -> Assembled<Wide<N>> {
+        let mut out = at.clone();
+        for body in &mut out.bodies {
+            for (k, mode) in body.modes.iter().enumerate() {
+                let Ok(place) = self.columns.binary_search(&(body.v + k)) else { continue };
+                // Coordinates shared by several bodies must agree to the last digit, and so must the rotation and advance
+                // of a screw.
+                let is_screw = [mode.angular, mode.linear].iter().all(|v| v.iter().any(|x| !x.is_zero()));
+                let moved =
+                    if self.shared[body.v + k] || is_screw { displacement } else { small_displacement };
+                body.pose = body.pose * moved(&(*mode * step[place]));
+            }
+        }
+        out
     }
 
     /// Places the mechanism at `q`; the loops are closed as accurately as by `q`.
@@ -246,11 +299,29 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
                     }
                 }
                 out[start + self.columns.len()] = value;
-                let length = if held.linear.iter().all(Zero::is_zero) { 1.0 } else { self.size };
-                sum += (f64::from(value) / length).powi(2);
+                sum += self.squared_error(value, &held);
             }
         }
         Ok((sum.sqrt(), out))
+    }
+
+    /// Returns the closure error of the loops, and the values of their equations.
+    fn closure_errors(&self, at: &Assembled<Wide<N>>) -> Result<(f64, Vec<Wide<N>>)> {
+        let poses = at.world_poses();
+        let (mut out, mut sum) = (Vec::new(), 0.0);
+        for joint in &at.loops {
+            for (value, wrench) in closure_in_joint(joint, &poses)? {
+                out.push(value);
+                sum += self.squared_error(value, &wrench);
+            }
+        }
+        Ok((sum.sqrt(), out))
+    }
+
+    /// Returns the square of a closure error (rad, or relative to the size of the mechanism).
+    fn squared_error(&self, value: Wide<N>, wrench: &Force<Wide<N>>) -> f64 {
+        let length = if wrench.linear.iter().all(Zero::is_zero) { 1.0 } else { self.size };
+        (f64::from(value) / length).powi(2)
     }
 }
 
@@ -260,12 +331,20 @@ pub(super) fn closure<const N: usize>(
     joint: &AssembledLoop<Wide<N>>,
     poses: &[Pose<Wide<N>>],
 ) -> Result<Vec<(Wide<N>, Force<Wide<N>>)>> {
+    let far = joint.successor.map_or_else(Pose::identity, |i| poses[i]);
+    let end = far * joint.ends[1];
+    let found = closure_in_joint(joint, poses)?;
+    Ok(found.into_iter().map(|(value, wrench)| (value, end.push_force(&wrench))).collect())
+}
+
+/// Returns the equations of a loop joint: their values, and the wrenches in the joint frame of the successor.
+fn closure_in_joint<const N: usize>(
+    joint: &AssembledLoop<Wide<N>>,
+    poses: &[Pose<Wide<N>>],
+) -> Result<Vec<(Wide<N>, Force<Wide<N>>)>> {
     let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
     let (near, far) = (world(joint.predecessor), world(joint.successor));
-    let found =
-        joint.equations(&near, &far, |c, s, advanced| Some(angle(c, s, advanced))).ok_or_else(dead_point)?;
-    let end = far * joint.ends[1];
-    Ok(found.into_iter().map(|(value, wrench)| (value, end.push_force(&wrench))).collect())
+    joint.equations(&near, &far, |c, s, advanced| Some(angle(c, s, advanced))).ok_or_else(dead_point)
 }
 
 /// Returns the angle with this cosine and sine that is nearest to the value given by the advance.

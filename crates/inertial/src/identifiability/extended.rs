@@ -45,9 +45,11 @@ const SPARE_ROWS: usize = 8;
 const CONFIGURATIONS: usize = 12;
 const MOST_DIRECTIONS: usize = 16;
 
-/// Minimum number of parameters of a large mechanism, and number of its configurations that are evaluated in parallel.
+/// Minimum number of parameters of a large mechanism.
 const LARGE: usize = 200;
-const TOGETHER: usize = 4;
+
+/// Numbers of configurations that are evaluated in parallel, for small and for large mechanisms: the last ones may be in vain.
+const TOGETHER: [usize; 2] = [2, 4];
 
 /// Rows and velocities at one configuration.
 struct Sample<const N: usize> {
@@ -129,9 +131,8 @@ impl<const N: usize> Extended<N> {
             probe.velocities(|body, v| velocities.push((body, *v)));
             Ok(Sample { rows, velocities, open: left.max(probe.slack()) })
         };
-        // Configurations of large mechanisms are evaluated in parallel. The batch size does not depend on the number of
-        // threads.
-        let together = if width > LARGE { TOGETHER } else { 1 };
+        // The batch size does not depend on the number of threads.
+        let together = TOGETHER[usize::from(width > LARGE)];
         // More rows than columns, so that no pivot is small by accident.
         let mut left = expected.map_or(width, |r| 4 * r) + 30;
         let mut samples: VecDeque<Result<Sample<N>>> = VecDeque::new();
@@ -147,11 +148,7 @@ impl<const N: usize> Extended<N> {
                     }
                 }
                 let of = |(q, mut source): (Vec<f64>, SplitMix)| sample(&q, &mut source);
-                samples = if together == 1 {
-                    draws.into_iter().map(of).collect()
-                } else {
-                    draws.into_par_iter().map(of).collect::<Vec<_>>().into()
-                };
+                samples = draws.into_par_iter().map(of).collect::<Vec<_>>().into();
             }
             let Some(sample) = samples.pop_front().transpose()? else { break };
             let before = (span.rank(), rough.rank());
