@@ -12,6 +12,7 @@ use crate::spatial::Inertia;
 /// Coordinates `θ = (m, c, Q, L)` of paper 001: the inertia about the centre of mass is `Q (tr(L) 1 − diag(L)) Qᵀ`. A body is
 /// physically consistent if and only if `m ≥ 0` and `L ≥ 0`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ManifoldCoordinates {
     /// Mass (kg).
     #[serde(rename = "m")]

@@ -129,6 +129,7 @@ pub struct RegressorIdentification {
 
 /// Residual of one row of the samples.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RowResidual {
     /// Index of the row in its sample, from 1.
     pub row: usize,

@@ -363,6 +363,7 @@ pub(super) fn flight_coordinates(
 
 /// Terms of [`Flight::published_cost`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct PublishedCost {
     /// Cost of eq. 32; infinite if the regressor does not have full rank.
     pub cost: f64,

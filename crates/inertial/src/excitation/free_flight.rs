@@ -53,6 +53,7 @@ pub struct Instant<'m> {
 
 /// Gradient of a scalar with respect to the motion at one instant.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct InstantGradient {
     /// Derivatives with respect to the displacement along each velocity coordinate (zero for the base).
     pub q: Vec<f64>,

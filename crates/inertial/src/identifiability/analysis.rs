@@ -23,6 +23,7 @@ use crate::{Error, Result};
 
 /// Summary of the analysed mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ModelSummary {
     /// Name of the mechanism.
     pub name: String,
@@ -42,6 +43,7 @@ pub struct ModelSummary {
 
 /// Identifiability of the parameters of one body.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct BodyReport {
     /// Name of the body.
     pub name: String,
@@ -67,6 +69,7 @@ pub struct BodyReport {
 
 /// Base parameter with its combination of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct BaseParameter {
     /// Name of the form `BODY.NAME`.
     pub name: String,
@@ -78,6 +81,7 @@ pub struct BaseParameter {
 
 /// Combination of parameter changes that changes no measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct NullCombination {
     /// Change of each parameter.
     #[serde(serialize_with = "as_map")]
@@ -94,6 +98,7 @@ impl NullCombination {
 
 /// Result of [`analyze`]; serialises to the object of `analyze --json`.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Analysis {
     /// Schema of the JSON object.
     pub schema: &'static str,

@@ -30,6 +30,7 @@ pub enum CertificateKind {
 
 /// Bounds of the rank and the methods that prove them.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Certificate {
     /// Lower bound of the number of identifiable combinations.
     pub rank_lower: usize,
@@ -52,6 +53,7 @@ pub struct Certificate {
 
 /// Result of one method.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Finding {
     /// Name of the method.
     pub method: &'static str,
@@ -73,6 +75,7 @@ pub struct Finding {
 
 /// Transfers across one joint that change no measurement.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct JointTransfers {
     /// Index of the body that the joint moves.
     pub body: usize,

@@ -71,6 +71,7 @@ pub struct Loops<'m> {
 
 /// Result for a mechanism with loops.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LoopAnswer {
     /// Rank, base parameters and certificate.
     pub finding: Finding,

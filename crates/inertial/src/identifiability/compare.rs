@@ -19,6 +19,7 @@ const STATES: usize = 24;
 
 /// Information lost in one set-up compared with another, over the parameters that both have.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Number of independent combinations that only the other set-up identifies.
     pub lost: usize,
@@ -30,6 +31,7 @@ pub struct Comparison {
 
 /// Predictability of one generalised force.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Prediction {
     /// Name of the coordinate on which the force acts.
     pub name: String,

@@ -50,6 +50,7 @@ const REDUNDANT: [usize; 3] = [7, 0, 3];
 /// # Ok::<(), inertial::Error>(())
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct MinimalParameters {
     /// Names of the form `BODY.NAME`, in the order of the paper (eq. 25).
     pub names: Vec<String>,

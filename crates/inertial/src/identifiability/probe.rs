@@ -268,6 +268,7 @@ impl<'a, T: Number> Probe<'a, T> {
 
 /// Row space of the regressor of a mechanism with loops, over `T`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Lifted<T: Number> {
     /// Rows found, in echelon form.
     pub rows: Echelon<T>,

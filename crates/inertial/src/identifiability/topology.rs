@@ -7,6 +7,7 @@ use crate::mechanism::{BodyKind, Geometry};
 
 /// Coordinate (or the coordinates of one joint) with every body that it moves relative to the same parent.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Cluster {
     /// Parent body of the joint; `None` is the ground.
     pub parent: Option<usize>,
@@ -20,6 +21,7 @@ pub struct Cluster {
 
 /// Clusters of a mechanism, parents before children.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Topology {
     /// Clusters in order.
     pub clusters: Vec<Cluster>,

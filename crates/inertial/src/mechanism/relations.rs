@@ -31,6 +31,7 @@ type Real = Shadow<2_305_843_009_213_692_601>;
 
 /// Relation that the numbers satisfy only approximately and that is assumed to hold exactly.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct AssumedRelation {
     /// Joint that was moved.
     pub joint: String,

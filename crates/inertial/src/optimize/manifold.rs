@@ -19,6 +19,7 @@ const MOMENT: usize = 7;
 /// The local coordinates are changes of `m`, `c` and `L`, and a rotation vector `ω` with `Q exp([ω])`. The retraction clips `m`
 /// and `L` at zero and stays on `SO(3)`.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Principal {
     /// Mass.
     pub mass: f64,

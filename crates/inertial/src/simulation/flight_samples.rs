@@ -18,6 +18,7 @@ enum Target {
 /// True values of a free flight with zero total momentum, sample after sample. The base stays neutral, because its pose does not
 /// matter.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct FlightSamples {
     /// Times (s).
     pub t: Vec<f64>,
@@ -104,6 +105,7 @@ impl FlightSamples {
 
 /// Root mean square prediction errors of a model on a flight (paper 002, eq. 42 and table 6).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct PredictionErrors {
     /// Twist of the base: linear (m/s), then angular (rad/s).
     pub base: [f64; 6],

@@ -15,6 +15,7 @@ use words::Quantity;
 
 /// Interpretation of a column of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RecognizedColumn {
     /// Name in the log.
     pub name: String,

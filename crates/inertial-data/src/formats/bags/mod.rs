@@ -37,6 +37,7 @@ const BLOCK: usize = 8192;
 
 /// Selection of the topics to read.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct TopicChoice {
     /// Topics whose columns have standard names if their type is known: joint states, wrenches, inertial measurement
     /// units and odometry.

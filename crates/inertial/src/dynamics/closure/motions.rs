@@ -52,6 +52,7 @@ const CONE: usize = 8;
 
 /// Kind of a motion, independent of coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MotionKind {
     /// Number of degrees of freedom (of the loops alone).
     pub freedoms: usize,

@@ -30,6 +30,7 @@ const LEAST_PART: f64 = 1e-3;
 
 /// Consistent estimate with its optimality certificate.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ConsistentMomentum {
     /// All inertial parameters; every body is physically consistent.
     pub parameters: Vec<f64>,

@@ -12,6 +12,7 @@ const MEMORY: usize = 1 << 28;
 
 /// Assignment of measurements to blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BlockPlan {
     /// Number of samples per block; zero disables blocks.
     pub samples: usize,

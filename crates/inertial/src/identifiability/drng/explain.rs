@@ -18,6 +18,7 @@ const STANDING_OUT: [f64; 4] = [1e-2, 1e-5, 1e-8, 0.0];
 
 /// Independent null vector with its reason.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Reason {
     /// Short description of the principle.
     pub principle: &'static str,
@@ -45,6 +46,7 @@ impl fmt::Display for Reason {
 
 /// All null vectors of a mechanism, each with its reason.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Explanation {
     /// Independent null vectors that span the null space.
     pub reasons: Vec<Reason>,

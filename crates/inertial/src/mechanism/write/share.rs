@@ -8,6 +8,7 @@ use crate::{Error, Place, Result};
 
 /// New inertias of links, each in its own frame, with warnings for the user.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Shares {
     /// Names of links and rotors with their inertias.
     pub links: Vec<(String, Inertia<f64>)>,
