@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Instructions that each kernel executes, compared with recorded ones: a regression shows on a busy machine too.
+"""Counts the instructions of each kernel and compares them with recorded counts, independently of the load of the machine.
 
 usage: benches/instructions.py PROGRAM [--record] [--most RATIO]
 
-Each kernel of `inertial bench` runs under valgrind with one call and with several; the difference of the counts is that of
-the calls between. Counts stand in benches/instructions.json, apart for processors with AVX2 and without, since the program
-chooses its instructions when it starts. A kernel fails where it executes more than RATIO times as many as recorded (default 1.1):
-compilers and C libraries change a count by a few percent, a lost optimisation by more. What the compiler inlines changes with
-unrelated code, too, and a count by up to 30 %, so .ci/run allows 1.4. --record writes the counts of this run.
+Each kernel of `inertial bench` runs under valgrind with one call and with several; the difference of the counts is that of the additional
+calls. benches/instructions.json stores the counts, separately for processors with and without AVX2, because the program selects its
+instructions at start. A kernel fails if it executes more than RATIO times the recorded count (default 1.1). Compilers and C libraries
+change a count by a few percent; a lost optimisation changes it by more. Unrelated code can change inlining and thereby a count by up to
+30 %, so .ci/run allows 1.4. --record writes the counts of this run.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 RECORDED = pathlib.Path(__file__).resolve().with_name("instructions.json")
-# Models, kernels, and calls that are counted: enough for tens of millions of instructions, since start and end of a process vary by
+# Models, kernels and numbers of counted calls. The calls take tens of millions of instructions, because start and end of a process vary by
 # some hundred thousand.
 KERNELS = [
     ("builtin:arm7", ["kinematics", "rnea", "regressor", "mass-matrix", "forward-dynamics"], 5000),
@@ -31,7 +31,7 @@ KERNELS = [
 
 
 def instructions(program, model, kernel, calls):
-    """Instructions of the whole process."""
+    """Returns the instruction count of the whole process."""
     command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
                program, "bench", model, "--kernel", kernel, "--calls", str(calls)]
     run = subprocess.run(command, capture_output=True, text=True, env={"RAYON_NUM_THREADS": "1"})
@@ -55,12 +55,12 @@ def main():
     given = parser.parse_args()
     program, record = str(given.program.resolve()), given.record
     if not shutil.which("valgrind"):
-        print("note: valgrind is not installed: instructions are not counted")
+        print("note: valgrind is not installed; instructions are not counted")
         return 0
     recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     before = recorded.get(processor(), {})
     if not (before or record):
-        print(f"note: no instructions are recorded for processors of the kind {processor()}")
+        print(f"note: no instruction counts are recorded for {processor()} processors")
         return 0
     found, slower = {}, []
     print(f"{'kernel':<36} {'instructions':>13} {'recorded':>13} {'ratio':>6}")

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks of docs/benchmarks.md, each against its peer, one after the other.
+"""Runs the benchmarks of docs/benchmarks.md one after the other, each against its peer.
 
 usage: benches/run.py [PART...] [--rows N]
 
-Parts, all of them by default:
+Parts (default: all):
   kernels    dynamics of one configuration and of batches against Pinocchio in C++, in one process
-  identify   a log of a 7-axis arm against Pinocchio, SciPy, NumPy and CVXPY, with peak memory
-  analyze    identifiability and its certificate: times of the program itself
-  design     excitation against SciPy's SLSQP at equal time
-  python     the Python package against loops over Pinocchio; needs the package in the environment
+  identify   identification from a log of a 7-axis arm against Pinocchio, SciPy, NumPy and CVXPY, with peak memory
+  analyze    identifiability with its certificate: times of the program, without a peer
+  design     excitation design against SciPy's SLSQP at equal time
+  python     the Python package against loops over Pinocchio; needs the installed package
 
-Builds the program with `cargo build --release` first. Python packages are those of scripts/python-env.sh.
-Ratios of one run are comparable; times of different machines are not.
+Builds the program with `cargo build --release` first. Uses the Python packages of scripts/python-env.sh. Compare the ratios of one run,
+not times measured on different machines.
 """
 
 import argparse
@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 PROGRAM = ROOT / "target" / "release" / "inertial"
 PARTS = ["kernels", "identify", "analyze", "design", "python"]
-# Models of `analyze`, and how often the command runs.
+# Models for `analyze` and the number of runs.
 MODELS = [("builtin:puma560", 20), ("builtin:quadruped", 20), ("builtin:2rru-1rrs", 20), ("builtin:2prs-1psr", 20)]
 CHAINS = [(100, 10), (1000, 3), (10_000, 1)]
 
@@ -37,22 +37,22 @@ def run(*command):
 
 
 def measured(*command):
-    """Wall time, processor time and peak memory (MB) of a process.
+    """Returns elapsed time, processor time and peak memory (MB) of a process.
 
-    Linux counts the memory that a process had before `exec`, so this script loads no packages.
+    Linux includes the memory that a process had before `exec`, so this script imports no large packages.
     """
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     error = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
-    # Exit status 1 is an answer: no.
+    # Exit status 1 is a negative result, not an error.
     if os.waitstatus_to_exitcode(status) not in (0, 1):
         sys.exit(f"{' '.join(map(str, command))}: {error.decode()}")
     return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def chain(bodies):
-    """A chain of hinges about x, y and z in turn."""
+    """Returns the URDF of a chain of hinges about x, y and z in turn."""
     inertia = '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/>'
     out = ['<robot name="chain"><link name="link0"/>']
     for k in range(1, bodies + 1):
@@ -84,11 +84,11 @@ def analyze():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the log of `identify`")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the log for `identify`")
     args = parser.parse_args()
     unknown = [p for p in args.parts if p not in PARTS]
     if unknown:
-        parser.error(f"no part {unknown[0]}: expected some of {', '.join(PARTS)}")
+        parser.error(f"unknown part {unknown[0]}; expected one or more of {', '.join(PARTS)}")
     if run("cargo", "build", "--release", "--quiet"):
         return 2
     environment = subprocess.run([ROOT / "scripts" / "python-env.sh"], stdout=subprocess.PIPE, text=True, check=False)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Damages inputs, injects faults and sends signals, and checks that nothing is lost, hangs or leaks.
+"""Damages inputs, injects faults and sends signals, and checks that the program neither hangs nor loses or leaks files.
 
     scripts/audit.py PROGRAM [--minutes 15] [--seed 1] [--jobs 2] [--parts inputs,faults] [--out counts.json]
 
-Every case runs the program in a folder of its own. Checked after each one:
+Every case runs the program in a separate folder. Each case checks that
 
-- it ended by itself within 60 s, with status 0, 1 or 2, without a panic; status 2 has one line `inertial: …` as its reason
-- inputs have the same bytes; an output that existed is as it was or complete, and all outputs of a call are of one kind
-- no temporary file is left; after SIGKILL the next run in the folder removes it
-- what it printed as JSON is JSON (no NaN, no infinity) and follows the schema that it names
+- the program terminates within 60 s with status 0, 1 or 2 and without a panic; with status 2 its last line is `inertial: …`
+- inputs are unchanged; an existing output is unchanged or complete; either all outputs of a call are replaced or none
+- no temporary file is left; after SIGKILL, the next run in the folder removes it
+- printed JSON is valid (no NaN, no infinity) and follows the schema that it names
 
-Ends with status 1 where a case failed; what failed stands in target/audit. Faults need strace, schemas need jsonschema.
-`scripts/audit.sh` builds everything, runs this and the tests of damaged inputs in process, and prints the counts.
+Exits with status 1 if a case fails, and copies failed cases to target/audit. Faults need strace, schemas need jsonschema.
+`scripts/audit.sh` builds everything, runs this script and the in-process tests of damaged inputs, and prints the counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEEDS = ROOT / "fuzz" / "seeds"
 FINDINGS = ROOT / "target" / "audit"
 ROBOT = "builtin:planar-2r"
-#: No case needs a second; a case that takes so long hangs.
+#: Time limit of a case (s). No case needs more than a second; a case that exceeds the limit counts as hanging.
 LONGEST = 60
 
 try:
@@ -45,7 +45,7 @@ except ImportError:
 
 
 class Finding(Exception):
-    """What a case did wrong."""
+    """Failure of a case."""
 
 
 # Damage
@@ -57,7 +57,7 @@ WORD = re.compile(rb"[A-Za-z0-9_.+-]+")
 
 
 def damage(rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """One change."""
+    """Returns the data with one random change."""
     at = rng.randrange(len(data) + 1)
     end = min(at + rng.randrange(40), len(data))
     kind = rng.randrange(9)
@@ -89,7 +89,7 @@ def damage(rng: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def damaged(rng: random.Random, kind: str) -> bytes:
-    """A seed of a kind with some changes."""
+    """Returns a random seed of a kind with up to four changes."""
     seeds = sorted((SEEDS / kind).iterdir())
     data, other = (rng.choice(seeds).read_bytes() for _ in range(2))
     for _ in range(rng.choice([1, 1, 1, 2, 2, 3, 4])):
@@ -101,22 +101,22 @@ def damaged(rng: random.Random, kind: str) -> bytes:
 
 
 def limit(kind: int, value: int):
-    """Sets a limit of the child."""
+    """Returns a function that sets a resource limit in the child process."""
     return lambda: resource.setrlimit(kind, (value, value))
 
 
 def run(command: list[str], folder: pathlib.Path, before=None) -> subprocess.CompletedProcess:
-    """Runs a command; one that does not end is a finding."""
+    """Runs a command; a timeout is a finding."""
     try:
         return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST, preexec_fn=before)
     except subprocess.TimeoutExpired as error:
-        raise Finding("does not end") from error
+        raise Finding("does not terminate") from error
 
 
 def judge(done: subprocess.CompletedProcess, allowed=(0, 1, 2), silent: bool = False) -> None:
-    """Checks status and messages; no message can be asked for where writing fails."""
+    """Checks status and messages; `silent` allows a missing message, for runs whose writes fail."""
     stderr = done.stderr.decode(errors="replace")
-    # Without memory for its stacks the runtime of the language itself gives up.
+    # Without memory for stacks, the Rust runtime itself panics.
     if "panicked" in stderr and "stack_overflow.rs" not in stderr:
         raise Finding(f"panics: {stderr[-400:]}")
     if done.returncode not in allowed:
@@ -124,7 +124,7 @@ def judge(done: subprocess.CompletedProcess, allowed=(0, 1, 2), silent: bool = F
     if done.returncode == 2 and not silent:
         lines = stderr.splitlines()
         if not lines or not lines[-1].startswith("inertial: "):
-            raise Finding(f"no reason: {stderr[-400:]}")
+            raise Finding(f"no error message: {stderr[-400:]}")
     if any(ord(c) < 32 and c not in "\n\t" for c in stderr + done.stdout.decode(errors="replace")):
         raise Finding("control characters in the output")
 
@@ -137,7 +137,7 @@ SCHEMAS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (
 
 
 def judge_json(text: bytes) -> int:
-    """Checks JSON against its schema; returns whether there was any."""
+    """Checks JSON against its schema; returns 1, or 0 for empty output."""
     if not text.strip():
         return 0
     data = json.loads(text, parse_constant=refuse)
@@ -151,17 +151,17 @@ def judge_json(text: bytes) -> int:
 
 
 def note(folder: pathlib.Path, command: str) -> None:
-    """Keeps the command of a case beside its folder."""
+    """Stores the command of a case next to its folder."""
     (folder.parent / "command").write_text(command, encoding="utf-8")
 
 
 def parts(folder: pathlib.Path) -> dict[str, bytes]:
-    """All files of a folder."""
+    """Returns the contents of all files in a folder."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 class Call:
-    """A command with inputs and outputs in one folder."""
+    """A command with its inputs and outputs in one folder."""
 
     def __init__(self, arguments: str, inputs: dict[str, bytes], outputs: tuple[str, ...]):
         self.arguments, self.inputs, self.outputs = arguments.split(), inputs, outputs
@@ -173,7 +173,8 @@ class Call:
             (folder / name).write_bytes(b"old")
 
     def judge(self, folder: pathlib.Path, old: bool, status: int, left: bool = False, mixed: bool = False) -> None:
-        """Checks what a run left: all outputs are old, or all are new and complete; `left` allows hidden files, `mixed` some new."""
+        """Checks the files after a run: all outputs are old, or all are new and complete. `left` allows temporary files, `mixed` allows old
+        and new outputs together."""
         found = parts(folder)
         for name, data in self.inputs.items():
             if found.pop(name, None) != data:
@@ -184,22 +185,22 @@ class Call:
         for name in self.outputs:
             data = found.pop(name, b"old" if not old else None)
             if data is None:
-                raise Finding(f"the output {name} is lost")
+                raise Finding(f"the output {name} is missing")
             complete = data.endswith({"html": b"</html>\n", "summary": b"}\n", "json": b"}\n"}.get(name.split(".")[-1], b"\n"))
             if data != b"old" and not complete:
-                raise Finding(f"the output {name} is a part: {data[-40:]!r}")
+                raise Finding(f"the output {name} is incomplete: {data[-40:]!r}")
             states.add(data != b"old")
         if found:
             raise Finding(f"left behind: {', '.join(found)}")
         if status == 0 and False in states:
             raise Finding("status 0 without an output")
-        # A call that was stopped between two renames has some of its outputs, each of them whole.
+        # A call that was killed between two renames has replaced some of its outputs, each of them complete.
         if status in (1, 2) and len(states) > 1 and not mixed:
             raise Finding("some outputs of a failed call are new")
 
 
 class Audit:
-    """Counts and findings."""
+    """Counts of cases and findings."""
 
     def __init__(self, options: argparse.Namespace):
         self.program, self.seed, self.jobs = str(pathlib.Path(options.program).resolve()), options.seed, options.jobs
@@ -211,7 +212,7 @@ class Audit:
         self.counts[name] = self.counts.get(name, 0) + number
 
     def part(self, name: str, case, seconds: float) -> None:
-        """Runs numbered cases for some time."""
+        """Runs numbered cases for a given time."""
         end = time.monotonic() + seconds
 
         def one(number: int):
@@ -242,7 +243,7 @@ class Audit:
     # Parts
 
     def inputs(self, rng: random.Random, folder: pathlib.Path) -> dict[str, int]:
-        """A damaged input through a command."""
+        """Runs a command on a damaged input."""
         kind, arguments = rng.choice(DAMAGED)
         data = self.summary(rng) if kind == "summary" else damaged(rng, kind)
         name = {"summary": "x.summary", "trajectory": "x.csv"}.get(kind, "x")
@@ -254,14 +255,14 @@ class Audit:
         found = parts(folder)
         for output in (name for name in found if name.startswith(("page.", "out"))):
             if done.returncode == 2:
-                raise Finding(f"{output} of a call that was refused")
+                raise Finding(f"a refused call wrote {output}")
             (folder / output).unlink()
         call.judge(folder, False, 2)
         counts = {"damaged inputs": 1, f"status {done.returncode}": 1}
         if "--json" in call.arguments:
             counts["results that follow their schema"] = judge_json(done.stdout)
         if kind == "summary" and done.returncode == 0 and numbers(done.stdout) != numbers(self.reference):
-            raise Finding("a damaged summary gives other numbers")
+            raise Finding("a damaged summary gives different values")
         return counts
 
     def summary(self, rng: random.Random) -> bytes:
@@ -271,12 +272,12 @@ class Audit:
         return data
 
     def faults(self, rng: random.Random, folder: pathlib.Path) -> dict[str, int]:
-        """One call of the system fails."""
+        """Lets a system call fail."""
         call, old = rng.choice(CALLS), rng.random() < 0.5
         system, errors, most = rng.choice(FAULTS)
         error = rng.choice(errors)
         call.prepare(folder, old)
-        # Some faults repeat: the disk stays full.
+        # Some faults persist, for example a full disk.
         when = f"{rng.randrange(1, most)}{rng.choice(['', '+'] if error != 'EINTR' else [''])}"
         inject = f"inject={system}:error={error}:when={when}"
         note(folder, f"{inject} {' '.join(call.arguments)}")
@@ -287,16 +288,16 @@ class Audit:
             injected = trace.read_text(errors="replace").count("(INJECTED)")
         finally:
             trace.unlink()
-        # Without memory or files the loader ends the program (127, or SIGSEGV of its own), or the allocator does (abort).
+        # Without memory or files, the loader (127 or SIGSEGV) or the allocator (abort) terminates the program.
         ends = (127, -signal.SIGABRT) + ((-signal.SIGSEGV,) if system == "mmap" else ())
         judge(done, (0, 1, 2, *ends) if injected else (0,), silent=system == "write")
-        # A fault that stays may forbid to remove a file, too, which a later run does; or to rename an old output back.
+        # A persistent fault can also prevent removing a file (a later run does it) or renaming an old output back.
         stays = when.endswith("+")
         call.judge(folder, old, done.returncode, left=stays, mixed=stays and system.startswith("rename"))
         return {"faults injected": injected, "runs with faults": 1 if injected else 0}
 
     def limits(self, rng: random.Random, folder: pathlib.Path) -> dict[str, int]:
-        """The system gives little memory, few files, small files or little time."""
+        """Limits memory, open files or file sizes."""
         call, old = rng.choice(CALLS), rng.random() < 0.5
         call.prepare(folder, old)
         kind, value = rng.choice([
@@ -311,7 +312,7 @@ class Audit:
         return {"runs with small limits": 1}
 
     def signals(self, rng: random.Random, folder: pathlib.Path) -> dict[str, int]:
-        """A signal ends the work at any time."""
+        """Sends a signal at a random time."""
         call, old = rng.choice(CALLS), rng.random() < 0.5
         call.prepare(folder, old)
         sent = rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
@@ -324,7 +325,7 @@ class Audit:
             stderr = child.communicate(timeout=LONGEST)[1]
         except subprocess.TimeoutExpired as error:
             child.kill()
-            raise Finding(f"signal {sent} does not end it") from error
+            raise Finding(f"signal {sent} does not terminate it") from error
         if b"panicked" in stderr:
             raise Finding(f"panics: {stderr[-400:]!r}")
         call.judge(folder, old, child.returncode, left=sent == signal.SIGKILL)
@@ -333,12 +334,12 @@ class Audit:
         if left:
             judge(run([self.program, *call.arguments], folder))
             if any(name in parts(folder) for name in left):
-                raise Finding("the next run leaves the temporary file of a killed one")
+                raise Finding("the next run does not remove the temporary file of a killed run")
             counts["temporary files that the next run removed"] = len(left)
         return counts
 
     def served(self, rng: random.Random, folder: pathlib.Path) -> dict[str, int]:
-        """A server is stopped while requests and a job are under way."""
+        """Stops a server during requests and a job."""
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": {"TMPDIR": str(folder)}}
         server = subprocess.Popen([self.program, "serve"], cwd=folder, **quiet)
         try:
@@ -369,15 +370,15 @@ class Audit:
                 stderr = server.communicate(timeout=LONGEST)[1]
             except subprocess.TimeoutExpired as error:
                 server.kill()
-                raise Finding("a signal does not end the server") from error
+                raise Finding("a signal does not terminate the server") from error
         if b"panicked" in stderr:
             raise Finding(f"panics: {stderr[-400:]!r}")
         if list(folder.iterdir()):
-            raise Finding(f"the server leaves {[p.name for p in folder.iterdir()]}")
+            raise Finding(f"the server leaves files: {[p.name for p in folder.iterdir()]}")
         return {"servers stopped": 1, "requests cut off": 4, "signals sent": 1}
 
     def references(self) -> None:
-        """The summary that is damaged later, and the numbers that it gives; the calls work without faults."""
+        """Creates the summary that is damaged later and its result, and checks that all calls work without faults."""
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place)
             for call in CALLS:
@@ -394,7 +395,7 @@ class Audit:
 
 
 def numbers(text: bytes) -> list:
-    """Base parameters of a result."""
+    """Returns the base parameters of a result."""
     return [(p["name"], p["value"], p.get("std_error")) for p in json.loads(text)["base_parameters"]]
 
 
@@ -402,7 +403,7 @@ LOG = (SEEDS / "csv" / "comma.csv").read_bytes()
 URDF = (SEEDS / "urdf" / "arm.urdf").read_bytes()
 MOTION = (SEEDS / "trajectory" / "series.json").read_bytes()
 
-#: Kinds of seeds, and commands on them.
+#: Kinds of seeds and the commands that read them.
 DAMAGED = [
     *((kind, command) for kind in ("urdf", "mjcf", "xacro", "mechanism") for command in (
         "check x --json", "check x --fix --out out.urdf", "analyze x --json", "analyze x --explain --report page.html", "export x --to c --out out.c",
@@ -428,7 +429,7 @@ CALLS = [
     Call(f"design {ROBOT} --iterations 3 --duration 2 --out out.csv --out out.json --report page.html", {}, ("out.csv", "out.json", "page.html")),
 ]  # fmt: skip
 
-#: Calls of the system that fail, with the errors that they give and about how often a run makes them.
+#: System calls that fail, their errors, and the approximate number of calls per run.
 FAULTS = [
     ("write", ["ENOSPC", "EIO", "EDQUOT", "EINTR"], 12),
     ("read", ["EIO", "EINTR"], 40),
@@ -458,13 +459,13 @@ def main() -> None:
     parser.add_argument("--parts", default="inputs,faults,limits,signals,served", help="parts to run, separated by commas")
     parser.add_argument("--out", type=pathlib.Path)
     options = parser.parse_args()
-    # With nohup the program would rightly ignore a signal that is sent here.
+    # Under nohup, child processes would ignore SIGHUP.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     audit = Audit(options)
     audit.references()
     shares = {"inputs": 0.5, "faults": 0.2, "limits": 0.08, "signals": 0.17, "served": 0.05}
     if not shutil.which("strace"):
-        print("note: strace is missing: no faults are injected")
+        print("note: strace is not installed; no faults are injected")
         del shares["faults"]
     chosen = {name: shares[name] for name in options.parts.split(",") if name in shares}
     for name, share in chosen.items():

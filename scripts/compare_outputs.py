@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Saves the JSON of every command, and compares two such sets byte for byte.
+"""Saves the JSON output of every command and compares two saved sets byte by byte.
 
     scripts/compare_outputs.py save PROGRAM FOLDER [--data DIR]
     scripts/compare_outputs.py compare BEFORE AFTER
 
-`save` runs every command with the built program on all builtin models, and on the logs of real robots where they are
-found (`../shared/data` beside the checkout, or --data). Options are given in full, so that a changed default shows up
-in the tests of that default and not here. `compare` reports each output that differs, after it has applied the
-documented changes in RENAMED.
+`save` runs every command of the built program on all builtin models and, if available, on the logs of real robots
+(`../shared/data` next to the checkout, or --data). All options are explicit, so that a changed default does not change the outputs;
+other tests cover defaults. `compare` applies the documented changes in RENAMED and reports each output that differs.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-#: Fields that were renamed on purpose: old name to new name, in every JSON object. Each is described in CHANGELOG.md.
+#: Renamed fields (old name to new name) in every JSON object. Each is described in CHANGELOG.md.
 RENAMED: dict[str, str] = {}
 
-#: Fields that older versions do not have; they are left out before comparing. Each is described in CHANGELOG.md.
+#: Fields that older versions do not have; the comparison ignores them. Each is described in CHANGELOG.md.
 ADDED: set[str] = set()
 
-#: Fields whose values are words for people; they are compared with --words only.
+#: Fields that contain messages; they are compared only with --words.
 WORDS = {"warnings", "reasons", "reason"}
 
 #: Settings that make a design short and independent of the machine's speed.
@@ -36,14 +35,14 @@ TERMS = ["--friction", "coulomb+viscous", "--offset"]
 
 
 class Runs:
-    """Commands to run, each with the name of the file that keeps its output."""
+    """Runs commands and saves their outputs as files."""
 
     def __init__(self, program: str, folder: Path, work: Path) -> None:
         self.program, self.folder, self.work = program, folder, work
         self.failed: list[str] = []
 
     def run(self, name: str, *arguments: str, stdin: str | None = None) -> bool:
-        """Saves standard output, and the exit status with the messages where it is not zero."""
+        """Saves the standard output, and the exit status and messages if the status is not zero."""
         done = subprocess.run(
             [self.program, *arguments], capture_output=True, text=True, cwd=self.work, input=stdin or ""
         )
@@ -54,7 +53,7 @@ class Runs:
 
 
 def of_builtin(runs: Runs, name: str) -> None:
-    """All commands on one builtin model."""
+    """Runs all commands on one builtin model."""
     model = f"builtin:{name}"
     runs.run(f"{name}.check", "check", model, "--json")
     runs.run(f"{name}.check-all", "check", model, "--all", "--json")
@@ -92,7 +91,7 @@ def of_builtin(runs: Runs, name: str) -> None:
 
 
 def of_arm(runs: Runs) -> None:
-    """What needs more than a model and one log: payloads, drive gains, streams, summaries, other estimators."""
+    """Runs commands that need more than a model and one log: payloads, drive gains, streams, summaries, other estimators."""
     model, log = "builtin:arm7", "arm7.log.csv"
     for estimator in ("wls", "irls", "manifold", "log-cholesky"):
         runs.run(f"arm.identify-{estimator}", "identify", model, log, *TERMS, "--estimator", estimator, "--json")
@@ -116,7 +115,7 @@ def of_arm(runs: Runs) -> None:
 
 
 def of_real_log(runs: Runs, folder: Path) -> None:
-    """A real robot: estimates, a held-out part and the model's own prediction."""
+    """Runs identification with held-out data and validation on the logs of a real robot."""
     model, name = str(folder / "model.urdf"), folder.name
     logs = sorted(str(p) for p in folder.glob("*.csv.gz"))
     fit, rest = (logs[:-1], logs[-1:]) if len(logs) > 1 else (logs, [])
@@ -128,7 +127,7 @@ def of_real_log(runs: Runs, folder: Path) -> None:
 
 
 def save(program: str, folder: Path, data: Path) -> None:
-    """Makes one set."""
+    """Saves one set of outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     listed = subprocess.run([program, "demo", "--list"], capture_output=True, text=True, check=True).stdout
     names = [line.split()[0] for line in listed.splitlines() if line.strip()]
@@ -140,7 +139,7 @@ def save(program: str, folder: Path, data: Path) -> None:
             for job in jobs:
                 job.result()
         of_arm(runs)
-    # Outputs name the folders of the data; the sets must not.
+    # Replace the path of the data folder, which differs between machines.
     for path in folder.iterdir():
         text = path.read_text()
         if str(data) in text:
@@ -148,7 +147,7 @@ def save(program: str, folder: Path, data: Path) -> None:
 
 
 def translated(value: object, left_out: set[str]) -> object:
-    """A JSON value with the old names replaced and some fields left out. Numbers keep their digits: they are read as texts."""
+    """Returns a JSON value with renamed fields and without some fields. Numbers are read as strings to keep their digits."""
     if isinstance(value, dict):
         return {RENAMED.get(k, k): translated(v, left_out) for k, v in value.items() if k not in left_out}
     if isinstance(value, list):
@@ -157,7 +156,7 @@ def translated(value: object, left_out: set[str]) -> object:
 
 
 def canonical(text: str, words: bool) -> str:
-    """The translated JSON; what is not one JSON object, as it is."""
+    """Returns the translated JSON, or the unchanged text if it is not JSON."""
     left_out = ADDED if words else ADDED | WORDS
     try:
         value = json.loads(text, parse_float=str, parse_int=str)
@@ -167,7 +166,7 @@ def canonical(text: str, words: bool) -> str:
 
 
 def compare(before: Path, after: Path, words: bool) -> int:
-    """Number of outputs that differ. Messages of failed calls (`.status`) are words too."""
+    """Returns the number of outputs that differ. `.status` files (messages of failed calls) are compared only with `words`."""
     names = sorted({p.name for p in before.iterdir()} | {p.name for p in after.iterdir()})
     if not words:
         names = [name for name in names if not name.endswith(".status")]
@@ -176,7 +175,7 @@ def compare(before: Path, after: Path, words: bool) -> int:
         paths = [before / name, after / name]
         missing = [str(p) for p in paths if not p.exists()]
         if missing:
-            print(f"{name}: there is no {missing[0]}")
+            print(f"{name}: {missing[0]} does not exist")
             differing += 1
             continue
         texts = [canonical(p.read_text(), words) for p in paths]
@@ -195,14 +194,14 @@ def compare(before: Path, after: Path, words: bool) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(dest="part", required=True)
-    made = parts.add_parser("save", help="make a set of outputs")
+    made = parts.add_parser("save", help="save a set of outputs")
     made.add_argument("program")
     made.add_argument("folder", type=Path)
     made.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     compared = parts.add_parser("compare", help="compare two sets")
     compared.add_argument("before", type=Path)
     compared.add_argument("after", type=Path)
-    compared.add_argument("--words", action="store_true", help="compare words for people too")
+    compared.add_argument("--words", action="store_true", help="compare messages, too")
     given = parser.parse_args()
     if given.part == "save":
         save(given.program, given.folder, given.data)

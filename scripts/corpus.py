@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reads the models of installed packages and of folders, and compares them with Pinocchio and MuJoCo.
+"""Compares the models of installed packages and folders with Pinocchio and MuJoCo.
 
 usage: scripts/corpus.py PROGRAM [FOLDER ...] [--markdown]
 
-Every URDF that Pinocchio reads is moved at random by `inertial simulate`, and the torques are compared with those of Pinocchio: they
-depend on all of its kinematics and inertias. Of every MJCF that MuJoCo reads the masses of all bodies that move are compared. Folders
-are searched beside example-robot-data, gymnasium and dm_control, for example those of unpacked wheels. Exit status 1 where a
-model differs, or is refused without a feature that is not supported; 77 where Pinocchio or MuJoCo is missing.
+For every URDF that Pinocchio reads, `inertial simulate` computes the torques at random states. They depend on all kinematics and
+inertias, and are compared with those of Pinocchio. For every MJCF file that MuJoCo reads, the masses of all moving bodies are compared.
+Folders (for example unpacked wheels) are searched in addition to example-robot-data, gymnasium and dm_control. The exit status is 1 if a
+model differs or is refused for another reason than an unsupported feature, and 77 if Pinocchio or MuJoCo is not installed.
 """
 import collections
 import csv
@@ -25,13 +25,13 @@ except ImportError as missing:
     print(missing, file=sys.stderr)
     sys.exit(77)
 
-# Both round differently along chains of many joints.
+# Rounding errors differ along chains of many joints.
 TOLERANCE = 1e-8
 ROWS = 3
 
 
 def packages():
-    """Folders of installed packages with models, by name."""
+    """Yields the names and folders of installed packages with models."""
     for prefix in pathlib.Path(pinocchio.__file__).resolve().parents:
         folder = prefix / "share" / "example-robot-data" / "robots"
         if folder.is_dir():
@@ -52,11 +52,11 @@ def line(process):
 
 
 def urdf(program, path):
-    """None where Pinocchio refuses it; else an empty text, or what is wrong."""
+    """Returns None if Pinocchio refuses the file, an empty string if the results agree, and the problem otherwise."""
     try:
         try:
             model = pinocchio.buildModelFromUrdf(str(path), mimic=True)
-        except ValueError:  # a joint that stands before the one it follows
+        except ValueError:  # a joint is defined before the joint that it mimics
             return None
     except Exception:
         return None
@@ -64,7 +64,7 @@ def urdf(program, path):
     names, columns, expected = list(model.names)[1:], collections.defaultdict(list), []
     data = model.createData()
     if any(joint.nv > 1 for joint in model.joints[1:]):
-        return None  # planar and floating joints have coordinates of their own
+        return None  # coordinates of planar and floating joints differ
     moving = [(name, joint) for name, joint in zip(names, list(model.joints)[1:]) if joint.nv == 1]
     if not moving:
         found = call(program, "check", path, "--all", "--json")
@@ -98,7 +98,7 @@ def urdf(program, path):
 
 
 def mjcf(program, path):
-    """None where MuJoCo refuses it or nothing moves; else an empty text, or what is wrong."""
+    """Returns None if MuJoCo refuses the file or nothing moves, an empty string if the masses agree, and the problem otherwise."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except Exception:
@@ -110,7 +110,7 @@ def mjcf(program, path):
         return line(found)
     masses = {body["name"]: body["mass"] for body in json.loads(found.stdout)["bodies"]}
     for b in range(1, model.nbody):
-        # What is welded to the world does not count.
+        # Bodies welded to the world are ignored.
         if model.body_weldid[b] != 0:
             name, expected = model.body(b).name or f"body{b}", model.body_mass[b]
             if abs(masses.get(name, 0.0) - expected) > TOLERANCE * max(expected, 1e-9):
@@ -119,7 +119,7 @@ def mjcf(program, path):
 
 
 def feature(problem):
-    """What a refusal names, without its place."""
+    """Returns the unsupported feature of an error message, without its location."""
     return problem.removesuffix(" is not supported").rsplit(": ", 1)[-1].split(" (")[0]
 
 
@@ -139,7 +139,7 @@ def main():
         for kind, path, compare in models(folder):
             problem = compare(program, path)
             if problem is None:
-                counts[source, kind, "passed over"] += 1
+                counts[source, kind, "skipped"] += 1
                 continue
             counts[source, kind, "read"] += 1
             if problem.endswith("is not supported"):
@@ -148,7 +148,7 @@ def main():
             elif problem:
                 wrong.append((source, kind, path.relative_to(folder), problem))
     differing = collections.Counter((source, kind) for source, kind, *_ in wrong)
-    lines = ["| package | format | models | alike | not supported |", "| --- | --- | ---: | ---: | ---: |"]
+    lines = ["| package | format | models | equal | not supported |", "| --- | --- | ---: | ---: | ---: |"]
     for source, kind in sorted({(source, kind) for source, kind, _ in counts}):
         read = counts[source, kind, "read"]
         refused = counts[source, kind, "not supported"]

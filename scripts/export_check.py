@@ -1,4 +1,4 @@
-"""Compares inertias that `inertial export` wrote with what libraries of dynamics read from the URDF itself.
+"""Compares inertias written by `inertial export` with those that dynamics libraries read from the URDF.
 
 export_check.py ROBOT.urdf PINOCCHIO.py DRAKE.py PART.xml PART.sdf
 """
@@ -18,7 +18,7 @@ except ImportError as error:
 
 
 def module(path: str):
-    """A Python file as a module."""
+    """Loads a Python file as a module."""
     spec = importlib.util.spec_from_file_location("exported", path)
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
@@ -26,7 +26,7 @@ def module(path: str):
 
 
 def main() -> int:
-    """Exit status 0 where everything agrees."""
+    """Returns 0 if everything agrees."""
     robot, for_pinocchio, for_drake, mujoco_part, sdf_part = sys.argv[1:]
     expected = pin.buildModelFromUrdf(robot)
     changed = pin.buildModelFromUrdf(robot)

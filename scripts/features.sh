@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that the Python package uses its dependencies with the features that the whole workspace gives them. Cargo then compiles
-# each dependency once; otherwise the wheel compiles most of them again.
+# Checks that the Python package enables the same features of its dependencies as the whole workspace. Cargo then compiles each
+# dependency once; otherwise building the wheel compiles most of them again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree() {
@@ -8,7 +8,7 @@ tree() {
 }
 different=$(comm -13 <(tree --workspace) <(tree --package inertial-py))
 if [ -n "$different" ]; then
-  echo "inertial-py uses these dependencies with fewer features than the workspace; name them in crates/inertial-py/Cargo.toml:" >&2
+  echo "inertial-py enables fewer features of these dependencies than the workspace; add them to crates/inertial-py/Cargo.toml:" >&2
   echo "$different" >&2
   exit 1
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fuzzes everything that reads a user's bytes with cargo-fuzz, from the seeds in fuzz/seeds: fixed seed, bounded number of runs.
+# Fuzzes all readers of user input with cargo-fuzz, starting from fuzz/seeds, with a fixed seed and a bounded number of runs.
 # usage: scripts/fuzz.sh [RUNS [TARGET…]]     (needs a nightly toolchain and `cargo install cargo-fuzz`)
-# The ordinary tests do the same in small, without either: crates/inertial-app/tests/all/damaged_inputs.rs
+# The ordinary tests do the same on a smaller scale and need neither: crates/inertial-app/tests/all/damaged_inputs.rs
 set -eu
 cd "$(dirname "$0")/.."
 runs=${1:-20000}
@@ -13,7 +13,7 @@ fi
 [ $# -gt 0 ] || set -- urdf mjcf sdf mechanism csv gzip parquet numpy matlab mcap sqlite hdf5 ros1 map joint-model bounds trajectory stream
 for target in "$@"; do
   mkdir -p "fuzz/corpus/$target"
-  # The readers have no unsafe code: coverage is what counts, and sanitizers would only slow the build.
+  # The readers have no unsafe code, so sanitizers are not needed and would only slow down the build.
   INERTIAL_FUZZ_TARGET=$target cargo +nightly fuzz run --sanitizer none input "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
     -seed=1 -runs="$runs" -max_len=40000 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows every link between the pages of a built book; prints those that lead nowhere."""
+"""Checks all links between the pages of a built book and prints the broken ones."""
 
 import sys
 from html.parser import HTMLParser
@@ -33,5 +33,5 @@ for path, page in sorted(pages.items()):
         target = (path.parent / url.path).resolve() if url.path else path
         if not target.exists() or (url.fragment and target in pages and url.fragment not in pages[target].places):
             lost.append(f"{path.name}: {link}")
-print("\n".join(lost) or f"{len(pages)} pages: every link leads somewhere")
+print("\n".join(lost) or f"{len(pages)} pages, no broken links")
 sys.exit(bool(lost))

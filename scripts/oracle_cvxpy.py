@@ -1,11 +1,11 @@
-"""Least squares over possible bodies by CVXPY and Clarabel, for tests/consistent.rs.
+"""Solves least squares over physically consistent bodies with CVXPY and Clarabel, for tests/consistent.rs.
 
 usage: oracle_cvxpy.py FILE   reads a JSON list of problems, prints the JSON list of their optimal costs
-Ends with status 77 where CVXPY or Clarabel is not installed.
+Exits with status 77 if CVXPY or Clarabel is not installed.
 
 A problem minimises x'Gx/2 - r'x + constant + sum_k w_k (tr(C_k P_k) - log det P_k) subject to P_k >= 0 and x_j >= 0, where P_k
-is the pseudo-inertia of the ten variables (m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz) at an offset. Only the data are shared with
-the library: bodies are variables of their own here, in units of the start's bodies.
+is the pseudo-inertia of the ten variables (m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz) at an offset. The formulation is independent of the
+library and shares only the data: each body is a matrix variable, scaled by the body of the starting point.
 """
 
 import json
@@ -22,7 +22,7 @@ except (ImportError, AssertionError) as error:
 
 
 def parameters(p):
-    """The ten parameters of a pseudo-inertia: I = tr(S) 1 - S."""
+    """Returns the ten parameters of a pseudo-inertia: I = tr(S) 1 - S."""
     inertia = np.trace(p[:3, :3]) * np.eye(3) - p[:3, :3]
     return np.array([p[3, 3], *p[:3, 3], *inertia[0], *inertia[1, 1:], inertia[2, 2]])
 
@@ -43,7 +43,7 @@ def solve(problem):
     seen = values > 1e-14 * values[-1]
     root = np.sqrt(values[seen])[:, None] * vectors[:, seen].T
     target = (vectors[:, seen].T @ rhs) / np.sqrt(values[seen])
-    # x = offset free variables and bodies in units of the start's
+    # x consists of scaled free variables and of bodies in units of the starting point's bodies.
     free = sorted(set(range(n)) - {c["offset"] + i for c in problem["cones"] for i in range(10)})
     scale = 1 / np.sqrt(np.maximum(np.diag(gram)[free], 1e-12 * values[-1]))
     y = cp.Variable(len(free))

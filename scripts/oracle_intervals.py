@@ -1,12 +1,12 @@
-"""Intervals of all bodies that explain a sensor's log within its noise, by CVXPY and Clarabel, for tests/intervals.rs.
+"""Computes intervals over all bodies consistent with a sensor log and its noise bounds with CVXPY and Clarabel, for tests/intervals.rs.
 
-usage: oracle_intervals.py FILE   reads a JSON list of problems, prints for each the ends of the intervals
-Ends with status 77 where CVXPY or Clarabel is not installed.
+usage: oracle_intervals.py FILE   reads a JSON list of problems, prints the ends of the intervals of each
+Exits with status 77 if CVXPY or Clarabel is not installed.
 
-A problem has the regressor and the wrenches of all samples (six rows each: force, then moment) and the bound of each component. A
-body with parameters x and constant offsets o of the six components explains them where, for each component, the residuals of
-n samples have a norm of at most bound * sqrt(n), and its pseudo-inertia is positive semidefinite. Ends are those of m, of the
-centre of mass and of the six inertias about the origin. Only the samples are shared with the library.
+A problem has the regressor and the wrenches of all samples (six rows each: force, then moment) and a noise bound for each component. A
+body with parameters x and constant offsets o of the six components is consistent with the samples if its pseudo-inertia is positive
+semidefinite and, for each component, the residuals of n samples have a norm of at most bound * sqrt(n). The intervals are those of m, of
+the centre of mass and of the six inertias about the origin. The formulation shares only the samples with the library.
 """
 
 import json
@@ -25,7 +25,7 @@ TIGHT = {key: 1e-10 for key in ("tol_gap_abs", "tol_gap_rel", "tol_feas")}
 
 
 def ten(p):
-    """The parameters m, h, Ixx, Ixy, Ixz, Iyy, Iyz, Izz of a pseudo-inertia: I = tr(S) 1 - S."""
+    """Returns the parameters m, h, Ixx, Ixy, Ixz, Iyy, Iyz, Izz of a pseudo-inertia: I = tr(S) 1 - S."""
     return [
         p[3, 3], p[0, 3], p[1, 3], p[2, 3], p[1, 1] + p[2, 2], -p[0, 1], -p[0, 2], p[0, 0] + p[2, 2], -p[1, 2],
         p[0, 0] + p[1, 1],
@@ -40,7 +40,7 @@ def ends(problem):
     parameters = cp.hstack(x)
 
     def explained(factor):
-        """The constraints; with a factor that is a variable, those of the cone over them."""
+        """Returns the noise constraints; a variable factor gives their homogenized (conic) form."""
         out = []
         for k, bound in enumerate(problem["bounds"]):
             rows, measured = regressor[k::6], wrench[k::6]
@@ -59,7 +59,7 @@ def ends(problem):
         return found
 
     plain = explained(1.0)
-    # A centre of mass is h/m: with everything divided by m, and scale = 1/m, it is h.
+    # The centre of mass is h/m. After dividing all variables by m (scale = 1/m), it equals h.
     divided = [*explained(scale), x[0] == 1]
     return [
         interval(x[0], plain),

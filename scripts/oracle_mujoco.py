@@ -1,13 +1,13 @@
-"""Asks MuJoCo for the dynamics of MJCF models, in the conventions of `inertial`.
+"""Computes the dynamics of MJCF models with MuJoCo, in the conventions of `inertial`.
 
     oracle_mujoco.py MODEL.xml…     these models
     oracle_mujoco.py --shipped      the models that ship with gymnasium and dm_control
     oracle_mujoco.py --loops MODEL.xml…     random states in which the equality constraints hold
 
-Prints one JSON object per model and line. Coordinates of free joints are turned into body velocities (linear part
-first), quaternions into x y z w; joints that an equality constraint couples or locks are eliminated. Springs, dampers,
-fluids, contacts and limits are switched off. With --loops (models of hinges, slides and balls) each state comes with the
-constraint Jacobian and with the torques that it takes if the loops are cut. Exit status 77: MuJoCo is not installed.
+Prints one JSON object per model and line. Velocities of free joints are converted to body velocities (linear part first), quaternions
+to x y z w. Joints that an equality constraint couples or locks are eliminated. Springs, dampers, fluids, contacts and limits are
+disabled. With --loops (models of hinges, slides and balls), each state includes the constraint Jacobian and the torques of the mechanism
+with open loops. Exits with status 77 if MuJoCo is not installed.
 """
 
 import glob
@@ -29,7 +29,7 @@ JOINTS, TENDONS = int(mujoco.mjtEq.mjEQ_JOINT), int(mujoco.mjtEq.mjEQ_TENDON)
 
 
 def shipped():
-    """Models of installed packages."""
+    """Returns the paths of models in installed packages."""
     found = []
     for package, pattern in [("gymnasium", "envs/mujoco/assets/*.xml"), ("dm_control", "**/*.xml")]:
         try:
@@ -41,7 +41,7 @@ def shipped():
 
 
 def equations(model):
-    """Active couplings of joints and fixed tendons: rows over velocity coordinates and constants, in displacements."""
+    """Yields active couplings of joints and fixed tendons: rows over velocity coordinates, constants (displacements), preferred pivots."""
     def tendon(t):
         row = np.zeros(model.nv)
         for w in range(model.tendon_adr[t], model.tendon_adr[t] + model.tendon_num[t]):
@@ -63,7 +63,7 @@ def equations(model):
 
 
 def followers(model):
-    """Solves the couplings: for each coordinate that follows, its row of coefficients of the others and a constant."""
+    """Solves the couplings: returns coefficients of the other coordinates and a constant for each dependent coordinate."""
     solved = {}
     for row, constant, preferred in equations(model):
         for at, (other, c) in solved.items():
@@ -79,7 +79,7 @@ def followers(model):
 
 
 def complete(model, leader, qpos):
-    """Sets the coordinates that follow others."""
+    """Sets the dependent coordinates."""
     address = {model.jnt_dofadr[j]: model.jnt_qposadr[j] for j in range(model.njnt)}
     for at, (row, constant) in leader.items():
         moved = sum(row[i] * (qpos[address[i]] - model.qpos0[address[i]]) for i in np.flatnonzero(row))
@@ -87,7 +87,7 @@ def complete(model, leader, qpos):
 
 
 def jacobian(model, leader):
-    """qvel = G v for the coupled model; columns of followers are dropped."""
+    """Returns G in qvel = G v of the coupled model; columns of dependent coordinates are dropped."""
     g = np.eye(model.nv)
     for at, (row, _) in leader.items():
         g[at] = row
@@ -97,7 +97,7 @@ def jacobian(model, leader):
 
 
 def gaps(model, qpos):
-    """How far MuJoCo itself finds the couplings from holding."""
+    """Returns the largest residual of the couplings according to MuJoCo."""
     flags = model.opt.disableflags
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     data = mujoco.MjData(model)
@@ -111,7 +111,7 @@ def gaps(model, qpos):
 
 
 def sample(model, leader, g, rng):
-    """A random state and what MuJoCo makes of it."""
+    """Returns a random state and the quantities that MuJoCo computes for it."""
     data = mujoco.MjData(model)
     qpos = model.qpos0 + rng.uniform(-1, 1, model.nq)
     q = []
@@ -179,7 +179,7 @@ def describe(path):
     g = jacobian(model, leader)
     rng = np.random.default_rng(1)
     free = [j for j in range(model.njnt) if model.jnt_dofadr[j] not in leader]
-    # What actuators add to joints MuJoCo keeps with the actuators.
+    # MuJoCo stores the damping that actuators add to joints with the actuators.
     damping = model.dof_damping.copy()
     for actuator in range(model.nu):
         if model.actuator_trntype[actuator] == mujoco.mjtTrn.mjTRN_JOINT:
@@ -203,13 +203,13 @@ def describe(path):
 
 
 def constraint(model, data):
-    """The equality constraints' residual and Jacobian where `data` stands."""
+    """Returns residual and Jacobian of the equality constraints at the state in `data`."""
     mujoco.mj_forward(model, data)
     return data.efc_pos.copy(), data.efc_J.reshape(data.nefc, model.nv).copy()
 
 
 def closed_sample(model, rng):
-    """A random state in which the loops are closed, by Newton's method."""
+    """Returns a random state with closed loops, found by Newton's method."""
     data = mujoco.MjData(model)
     mujoco.mj_integratePos(model, data.qpos, rng.uniform(-0.2, 0.2, model.nv), 1)
     for _ in range(30):
@@ -221,7 +221,7 @@ def closed_sample(model, rng):
     right = np.linalg.svd(jacobian)[2]
     free = right[np.linalg.matrix_rank(jacobian, 1e-9) :]
     v = free.T @ rng.uniform(-1, 1, len(free))
-    # The Jacobian's rate of change, by central differences of the fourth order.
+    # Rate of change of the Jacobian by fourth-order central differences.
     at, h, weights = data.qpos.copy(), 1e-3, {-2: 1, -1: -8, 1: 8, 2: -1}
     rate = np.zeros_like(jacobian)
     for step, weight in weights.items():
@@ -261,7 +261,7 @@ def main(arguments):
     loops = arguments[:1] == ["--loops"]
     arguments = arguments[loops:]
     paths = shipped() if arguments == ["--shipped"] else [os.path.abspath(path) for path in arguments]
-    # MuJoCo writes its log where it runs.
+    # MuJoCo writes its log file into the current folder.
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for path in paths:

@@ -1,11 +1,11 @@
-"""Dynamics of URDFs by Pinocchio, for tests/pinocchio.rs.
+"""Computes the dynamics of URDFs with Pinocchio, for tests/pinocchio.rs.
 
 usage: oracle_pinocchio.py list              prints the URDFs of example-robot-data, one path per line
        oracle_pinocchio.py BASE URDF [...]   prints one JSON document for the pairs BASE (fixed|floating) URDF
-Ends with status 77 where Pinocchio is not installed.
+Exits with status 77 if Pinocchio is not installed.
 
-Angles of continuous joints are written as angles, so that positions read as in URDF; everything else is Pinocchio's own:
-parameters are m mcx mcy mcz Ixx Ixy Iyy Ixz Iyz Izz in the joint's frame, free flyers have their linear velocity first.
+Positions of continuous joints are written as angles, as in URDF. Everything else follows Pinocchio's conventions: parameters are
+m mcx mcy mcz Ixx Ixy Iyy Ixz Iyz Izz in the joint's frame, and free flyers have their linear velocity first.
 """
 
 import json
@@ -23,7 +23,7 @@ SAMPLES = 3
 
 
 def robots():
-    """All URDFs of the example-robot-data package, which installs beside Pinocchio."""
+    """Returns all URDFs of the package example-robot-data, which is installed next to Pinocchio."""
     for prefix in Path(pin.__file__).resolve().parents:
         folder = prefix / "share" / "example-robot-data" / "robots"
         if folder.is_dir():
@@ -32,7 +32,7 @@ def robots():
 
 
 def positions(joint, rng):
-    """A random position of one joint: Pinocchio's coordinates, and those of the URDF reader."""
+    """Returns a random position of one joint in the coordinates of Pinocchio and of our URDF reader."""
     name = joint.shortname()
     if joint.nq == 2:  # continuous: cosine and sine
         angle = rng.uniform(-3, 3)
@@ -53,7 +53,7 @@ def robot(base, path):
     args = [str(path)] if base == "fixed" else [str(path), pin.JointModelFreeFlyer()]
     try:
         model, coupled = pin.buildModelFromUrdf(*args, mimic=True), True
-    except ValueError:  # a joint that stands before the one it follows: free, and the reader is told
+    except ValueError:  # a joint is defined before the joint that it mimics: both read the joints as independent
         model, coupled = pin.buildModelFromUrdf(*args), False
     data = model.createData()
     rng = np.random.default_rng(20)
@@ -84,7 +84,7 @@ def robot(base, path):
             "tau": pin.rnea(model, data, q, v, a).tolist(),
             "mass": (mass + np.triu(mass, 1).T).tolist(),
         }
-        if not mimic:  # Pinocchio's regressor does not know mimic joints
+        if not mimic:  # Pinocchio's regressor does not support mimic joints
             sample["regressor"] = pin.computeJointTorqueRegressor(model, data, q, v, a).tolist()
             sample["kinetic"] = pin.computeKineticEnergy(model, data, q, v)
             sample["potential"] = pin.computePotentialEnergy(model, data, q)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Independent truths for `inertial analyze` on open chains.
+"""Checks `inertial analyze` on open chains against an independent high-precision computation.
 
-Draws random trees in numbers of 120 digits (all joint types, followers, rotors, telescopes, arbitrary link frames), samples
-their regressor at random states, eliminates with full pivoting, and compares rank, base parameters and combinations with what
-the program says of the same mechanism, written in double precision or rounded to a few decimals.
+Generates random trees with 120 digits (all joint types, mimic joints, rotors, telescopes, arbitrary link frames), samples their regressor
+at random states, and eliminates with full pivoting. Compares rank, base parameters and combinations with the result of the program for
+the same mechanism, written in double precision or rounded to a few decimals.
 
 usage: oracle_ranks.py PROGRAM [--count N] [--seed S] [--decimals D]     (needs mpmath; gmpy2 makes it fast)
 """
@@ -67,14 +67,14 @@ def rpy(r, p, y):
 
 
 def to_rpy(m):
-    if m[2][1] ** 2 + m[2][2] ** 2 < mpf(10) ** -100:          # a pitch of a right angle: the yaw is free
+    if m[2][1] ** 2 + m[2][2] ** 2 < mpf(10) ** -100:          # a pitch of 90 degrees: the yaw is arbitrary
         down = -1 if m[2][0] > 0 else 1
         return [atan2(down * m[0][1], m[1][1]), down * pi / 2, ZERO]
     return [atan2(m[2][1], m[2][2]), atan2(-m[2][0], sqrt(m[2][1] ** 2 + m[2][2] ** 2)), atan2(m[1][0], m[0][0])]
 
 
 class Piece:
-    """One degree of freedom: a hinge (or screw) or a slider, with the body after it (or none)."""
+    """One degree of freedom: a hinge, screw or slider, optionally with the body that it moves."""
 
     def __init__(self, parent, rotation, translation, kind, axis, coordinate, ratio=1, offset=0, pitch=0, column=None, one=False):
         self.parent, self.rotation, self.translation = parent, rotation, translation
@@ -84,7 +84,7 @@ class Piece:
 
 
 def rows(pieces, nv, width, gravity, regime, measured, torques, draw):
-    """Rows of the regressor at a random state."""
+    """Returns the rows of the regressor at a random state."""
     q, v, a = ([draw() for _ in range(nv)] for _ in range(3))
     if regime == "static":
         v, a = [ZERO] * nv, [ZERO] * nv
@@ -120,7 +120,7 @@ def rows(pieces, nv, width, gravity, regime, measured, torques, draw):
         st = state[i]
         w, al = st["v"][0], st["a"][0]
         d = add(st["a"][1], cross(w, st["v"][1]))
-        forces = []                                       # (moment, force) for each parameter
+        forces = []                                       # (moment, force) of each parameter
         forces.append(([ZERO] * 3, d))
         for k in range(3):
             forces.append((cross(EYE[k], d), add(cross(al, EYE[k]), cross(w, cross(w, EYE[k])))))
@@ -166,7 +166,7 @@ def rows(pieces, nv, width, gravity, regime, measured, torques, draw):
 
 
 def truth(pieces, nv, width, gravity, regime, measured, torques, rng):
-    """Rank, base columns and combinations."""
+    """Returns the base columns (their number is the rank) and the combinations."""
     def draw():
         return mpf(rng.randrange(-10**30, 10**30)) / 10**30 * 3
     basis, order = [], []
@@ -176,7 +176,7 @@ def truth(pieces, nv, width, gravity, regime, measured, torques, rng):
         grown = False
         for row in rows(pieces, nv, width, gravity, regime, measured, torques, draw):
             size = max(abs(x) for x in row) if row else ZERO
-            # What rounding leaves of a zero row.
+            # Zero up to rounding error.
             if size < mpf(10) ** -60:
                 continue
             row = [x / size for x in row]
@@ -194,8 +194,8 @@ def truth(pieces, nv, width, gravity, regime, measured, torques, rng):
             grown = True
         idle = 0 if grown else idle + 1
     if worst_kept < mpf(10) ** -30:
-        raise ValueError("no clear gap")
-    # Reduced row echelon form in the natural order of columns.
+        raise ValueError("no clear gap between zero and nonzero pivots")
+    # Reduced row echelon form in the order of the columns.
     m, pivots = basis, []
     r = 0
     for c in range(width):
@@ -220,7 +220,7 @@ TYPES = ["revolute"] * 6 + ["prismatic"] * 3 + ["continuous", "cylindrical", "un
 
 
 def special(rng, decimals=None):
-    """An angle: often a special one."""
+    """Returns a random angle, often a multiple of 15 or 90 degrees."""
     if rng.random() < 0.75:
         return pi * rng.choice([0, 0, 0, 1, 1, -1, 2]) / 2
     if rng.random() < 0.5:
@@ -245,7 +245,7 @@ def random_rotation(rng):
 
 
 def make(rng, decimals, odd):
-    """A mechanism file, options and its truth."""
+    """Returns a random mechanism file, options of `analyze`, and the arguments of `truth`."""
     n = rng.randrange(1, 8)
     chain = rng.random() < 0.6
     telescope = rng.random() < 0.2
@@ -263,11 +263,11 @@ def make(rng, decimals, odd):
         t = [length(rng), length(rng), length(rng)]
         axes = rng.choice(EYE)
         second = rng.choice([e for e in EYE if e is not axes])
-        # The frame that the file uses: turned and shifted arbitrarily.
+        # Body frame of the file, arbitrarily rotated and shifted.
         U = random_rotation(rng) if odd else EYE
         u = [mpf(rng.randrange(-300, 300)) / 1000 if odd and kind in ("prismatic", "planar") else ZERO for _ in range(3)]
         up, us = turn.get(parent, (EYE, [ZERO] * 3))
-        # Joint frame in the parent's file frame; the body's file frame is the joint frame turned by U, shifted by u.
+        # Joint frame in the file frame of the parent. The file frame of the body is the joint frame rotated by U and shifted by u.
         P = product(transposed(up), product(R, U))
         x = times(transposed(up), add(add(t, times(R, u)), us, -1))
         turn[i] = (U, u)
@@ -339,8 +339,8 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--decimals", type=int, default=0, help="round the file to so many decimals (ranks only are compared)")
-    parser.add_argument("--odd", action="store_true", help="turn link frames arbitrarily")
+    parser.add_argument("--decimals", type=int, default=0, help="number of decimals of the file (only ranks are compared)")
+    parser.add_argument("--odd", action="store_true", help="rotate link frames arbitrarily")
     parser.add_argument("--keep", help="folder for the mechanisms that fail")
     args = parser.parse_args()
     wrong = uncertain = 0
@@ -365,7 +365,7 @@ def main():
             uncertain += not exact
             got = {b["name"]: b["combination"] for b in r["base_parameters"]}
             if r["rank"] != len(pivots):
-                message = f"rank {r['rank']}, exactly {len(pivots)}"
+                message = f"rank {r['rank']}, expected {len(pivots)}"
             elif not args.decimals and list(got) != [names[c] for c in pivots]:
                 message = f"base parameters {sorted(set(got) ^ {names[c] for c in pivots})[:6]}"
             elif not args.decimals:
@@ -374,7 +374,7 @@ def main():
                     for name, x in zip(names, row):
                         y = got[names[c]].get(name, 0.0)
                         if abs(y - x) > mpf(10) ** -9 * max(size, abs(x)):
-                            message = f"{names[c]}: coefficient of {name} is {y}, exactly {float(x)}"
+                            message = f"{names[c]}: coefficient of {name} is {y}, expected {float(x)}"
             if message:
                 message = ("certified and " if exact else "") + "wrong: " + message + f" {r['warnings'][:2]}"
             elif not exact:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Are the terms that were simulated the ones that `identify` chooses, and does the model that it writes predict better?
+"""Checks whether `identify` selects the simulated joint terms, and whether the model that it writes predicts better.
 
 usage: scripts/oracle_terms.py PROGRAM [ROBOT ...]
 
-Torques come from Pinocchio: inverse dynamics of ten URDFs of example-robot-data with inertias that differ from the file's, with and without
-friction, offsets, rotor inertias and a lag of the torques, and noise. For each log the program is called without options. Prints
-one line for each robot and case, then what was wrong; the last line counts it. Ends with status 77 where Pinocchio is not installed.
+Torques come from Pinocchio: inverse dynamics of ten URDFs of example-robot-data with inertias that differ from the file, with noise, and
+with and without friction, offsets, rotor inertias and a lag of the torques. The program is called without options for each log. Prints
+one line per robot and case, then the failures and their number. Exits with status 77 if Pinocchio is not installed.
 """
 
 import json
@@ -42,7 +42,7 @@ CASES = {
     "all": ("viscous", "coulomb", "offset", "rotor_inertia", "lag"),
 }
 RATE, SECONDS, LAG = 250.0, 20.0, 0.02
-# Standard deviation of the noise, in units of the rms torque.
+# Standard deviation of the noise relative to the RMS torque.
 NOISE = 0.005
 
 
@@ -55,17 +55,17 @@ def folder():
 
 
 def motion(model, rng, extra=0.0):
-    """Times, positions, velocities and accelerations of a sum of sines within the limits, all joints at once."""
+    """Returns times, positions, velocities and accelerations of a sum of sines within the limits of all joints."""
     t = np.arange(0.0, SECONDS + extra, 1.0 / RATE)
     q, v, a = (np.zeros((len(t), model.nv)) for _ in range(3))
     for joint in [joint for joint in list(model.joints)[1:] if joint.nv == 1]:
         j = joint.idx_v
         low, high = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
-        # Angles without limits are two numbers.
+        # Joints without limits have two coordinates (cosine and sine).
         if joint.nq == 2 or not (np.isfinite(low) and np.isfinite(high) and high - low < 6.28 and high > low):
             low, high = -2.5, 2.5
         speed = model.velocityLimit[j]
-        # Slower ones would hardly move: an offset is then like a part of gravity.
+        # Slower joints would hardly move, and an offset could not be distinguished from gravity.
         speed = speed if 2 < speed < 10 else 3.0
         w = 2 * np.pi * rng.uniform(0.08, 0.7, 5)
         phase = rng.uniform(0, 2 * np.pi, 5)
@@ -80,7 +80,7 @@ def motion(model, rng, extra=0.0):
 
 
 def changed(model, rng):
-    """The same robot with other inertias, as the real one has."""
+    """Returns the robot with changed inertias, to simulate a real robot that differs from its file."""
     out = model.copy()
     for inertia in list(out.inertias)[1:]:
         inertia.mass *= rng.uniform(0.8, 1.25)
@@ -90,7 +90,7 @@ def changed(model, rng):
 
 def log(path, names, model, terms, rng):
     t, q, v, a = motion(model, rng, LAG)
-    # Angles of continuous joints are two numbers there.
+    # Pinocchio represents continuous joints by cosine and sine.
     states = []
     for row in q:
         parts = []
@@ -102,7 +102,7 @@ def log(path, names, model, terms, rng):
     data = model.createData()
     tau = np.array([pin.rnea(model, data, q, v, a) for q, v, a in zip(states, v, a)])
     rms = np.sqrt((tau**2).mean(axis=0)).max() * 0.1 + np.sqrt((tau**2).mean(axis=0))
-    # A quarter of a joint's torque, at its own speeds.
+    # Each term contributes up to a quarter of the joint's RMS torque.
     share = 0.25 * rms
     if "viscous" in terms:
         tau += v * share / np.abs(v).max(axis=0)
@@ -136,11 +136,11 @@ def main():
         robot = path.stem
         if wanted and robot not in wanted:
             continue
-        # Joints that follow others have no numbers of their own.
+        # Mimic joints have no coordinates.
         model = pin.buildModelFromUrdf(str(path), mimic=True)
         names = [name for name, joint in list(zip(model.names, model.joints))[1:] if joint.nv == 1]
         if model.nv != len(names):
-            sys.exit(f"{robot}: a joint that is not simple")
+            sys.exit(f"{robot}: has a joint with several degrees of freedom")
         for case, terms in CASES.items():
             rng = np.random.default_rng([k, len(case)])
             with tempfile.TemporaryDirectory() as place:
@@ -165,22 +165,22 @@ def main():
                 seconds = lag.get("seconds", lag.get("value", 0.0)) if isinstance(lag, dict) else lag
                 if ("lag" in terms) != (abs(seconds or 0.0) > 0.25 * LAG):
                     missed.append(f"lag {lag}")
-                # The written model against the one before, on the whole log, each as a user would judge it.
+                # Compare the written model with the original one by `validate` on the whole log.
                 before, error = identify(program, ["validate", path, csv, "--json"])
                 after, error = identify(program, ["validate", out, csv, "--json"])
                 ratio = None
                 if before and after:
                     ratio = after["relative_rms"] / before["relative_rms"]
                     if ratio > 1.0:
-                        wrong.append(f"{robot}, {case}: the written model predicts {ratio:.3f} times as badly")
+                        wrong.append(f"{robot}, {case}: the residual of the written model is {ratio:.3f} times that of the original")
                 else:
                     wrong.append(f"{robot}, {case}: validate: {error}")
                 if missed:
-                    wrong.append(f"{robot}, {case}: not chosen: {', '.join(missed)}")
+                    wrong.append(f"{robot}, {case}: not selected: {', '.join(missed)}")
                 print(f"{robot}, {case}: residual {found['fit_relative_rms']:.4f}, verdict {found['verdict']}, "
                       f"written model {ratio}, missed {len(missed)}", flush=True)
     print("\n".join(wrong + [f"not simulated: {line}" for line in false]))
-    print(f"{len(wrong)} wrong; {len(false)} of {candidates} terms were chosen that are not there")
+    print(f"{len(wrong)} wrong; {len(false)} of {candidates} terms that were not simulated were selected")
 
 
 main()

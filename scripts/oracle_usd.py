@@ -1,12 +1,12 @@
-"""Writes robots as scenes of USD with usd-core, and asks Pinocchio for their dynamics.
+"""Writes robots as USD scenes with usd-core and computes their dynamics with Pinocchio.
 
     oracle_usd.py FOLDER
 
-Robots are URDFs of example-robot-data and random trees. Each is written in several ways: as text, as crate file and as package; with
-bodies in frames of their own, joints with either body first, other units and axes; and composed of sublayers, references, payloads,
-variants and classes. Prints one JSON object per scene and line: masses of the links, and for random states the positions (in the
-conventions of the scene), velocities, accelerations and torques by joint. A last line lists what UsdPhysics makes of collision shapes.
-Exit status 77: usd-core or Pinocchio is not installed.
+Robots are URDFs of example-robot-data and random trees. Each is written in several ways: as text, crate file and package; with arbitrary
+body frames, joints with either body first, different units and axes; and composed of sublayers, references, payloads, variants and
+classes. Prints one JSON object per scene and line: the masses of the links and, for random states, the positions (in the conventions of
+the scene), velocities, accelerations and torques by joint. The last line lists the mass properties that UsdPhysics computes from
+collision shapes. Exits with status 77 if usd-core or Pinocchio is not installed.
 """
 
 import json
@@ -41,7 +41,7 @@ def vector(v):
 
 
 def aligned(axis):
-    """A rotation whose first column is an axis."""
+    """Returns a rotation whose first column is the axis."""
     axis = axis / np.linalg.norm(axis)
     other = np.eye(3)[np.argmin(abs(axis))]
     y = np.cross(axis, other)
@@ -50,7 +50,7 @@ def aligned(axis):
 
 
 def motion(model, joint):
-    """Type and axis of a joint of Pinocchio."""
+    """Returns type and axis of a Pinocchio joint."""
     data = model.createData()
     kind = model.joints[joint].shortname()
     if "FreeFlyer" in kind:
@@ -69,7 +69,7 @@ def motion(model, joint):
 
 
 def random_tree(rng, count):
-    """A tree of all joint types, on the ground by its first joint."""
+    """Returns a random tree of all joint types, connected to the ground by its first joint."""
     model = pin.Model()
     models = [pin.JointModelRX, pin.JointModelRY, pin.JointModelPZ, pin.JointModelPX, pin.JointModelSpherical]
     for i in range(count):
@@ -93,7 +93,7 @@ class Writer:
         n = model.njoints
         data = model.createData()
         neutral = pin.neutral(model)
-        # Bodies stand anywhere: only the frames of joints count.
+        # The poses of bodies are arbitrary; only the joint frames matter.
         start = pin.integrate(model, neutral, rng.uniform(-1, 1, model.nv))
         pin.forwardKinematics(model, data, start)
         offset = lambda i: pin.SE3.Identity() if plain or motion(model, i)[0] in ("free", "spherical") else pin.SE3.Random()
@@ -206,7 +206,7 @@ def described(path, model, writer, rng):
 
 
 def plain(folder, name, model, rng):
-    """One file of each format."""
+    """Writes one file of each format."""
     for ending, simple, meters, kilograms in [("usda", True, 1, 1), ("usdc", False, 0.01, 1), ("usda", False, 1, 0.001)]:
         writer = Writer(model, rng, simple, meters, kilograms)
         path = os.path.join(folder, f"{name}_{meters}_{kilograms}.{ending}")
@@ -226,7 +226,7 @@ def plain(folder, name, model, rng):
 
 
 def composed(folder, name, model, rng, binary):
-    """As Isaac Sim has it: bodies in one file, physics in others, brought together by arcs."""
+    """Writes a composed scene as Isaac Sim does: bodies in one file, physics in others, combined by composition arcs."""
     writer = Writer(model, rng, False)
     ending = "usdc" if binary else "usda"
     os.makedirs(os.path.join(folder, name, "parts"), exist_ok=True)
@@ -245,7 +245,7 @@ def composed(folder, name, model, rng, binary):
     physics.SetDefaultPrim(physics.OverridePrim("/robot"))
     writer.joints(physics, "/robot")
     physics.Save()
-    # A robot with variants: the chosen one brings the joints and masses in, another one would bring nonsense.
+    # A robot with variants: `rigid` adds joints and masses, `heavy` adds wrong masses.
     robot = Usd.Stage.CreateNew(file("robot"))
     top = UsdGeom.Xform.Define(robot, "/robot").GetPrim()
     robot.SetDefaultPrim(top)
@@ -265,14 +265,14 @@ def composed(folder, name, model, rng, binary):
             over.CreateAttribute("physics:mass", Sdf.ValueTypeNames.Float).Set(1e6)
     variants.SetVariantSelection("none")
     robot.Save()
-    # The scene refers to it below another prim, and chooses the variant.
+    # The scene references the robot under another prim and selects the variant.
     world = Usd.Stage.CreateNew(file("world"))
     writer.scene(world)
     UsdGeom.Xform.Define(world, "/World")
     prim = UsdGeom.Xform.Define(world, "/World/arm").GetPrim()
     prim.GetReferences().AddReference(f"./robot.{ending}")
     prim.GetVariantSets().GetVariantSet("Physics").SetVariantSelection("rigid")
-    # A link that is switched off, and a class that gives another its mass.
+    # A deactivated prim, and a class that defines the density of the last link.
     UsdGeom.Xform.Define(world, "/World/spare").GetPrim().SetActive(False)
     world.CreateClassPrim("/_class_last")
     last = writer.name(model.njoints - 1)
@@ -285,7 +285,7 @@ def composed(folder, name, model, rng, binary):
 
 
 def shapes(folder):
-    """Masses that UsdPhysics computes from collision shapes."""
+    """Writes a body with collision shapes and prints the mass properties that UsdPhysics computes."""
     path = os.path.join(folder, "shapes.usda")
     stage = Usd.Stage.CreateNew(path)
     UsdGeom.SetStageMetersPerUnit(stage, 1)
@@ -311,7 +311,7 @@ def shapes(folder):
         UsdPhysics.CollisionAPI.Apply(shape.GetPrim())
 
     def measured(prim):
-        """Volume, inertia for a density of one, and place of a shape, in closed form."""
+        """Returns volume, inertia for unit density, and pose of a shape in closed form."""
         out = UsdPhysics.RigidBodyAPI.MassInformation()
         name = prim.GetName()
         if name == "box":

@@ -1,9 +1,9 @@
-"""Expansions by the package xacro, which the tests compare with.
+"""Expands xacro files with the Python package xacro, as a reference for the tests.
 
-usage: scripts/oracle_xacro.py COUNT SEED   generated texts and their expansions, as JSON
-       scripts/oracle_xacro.py FOLDER ...   expansions of the .xacro files in folders, as JSON
+usage: scripts/oracle_xacro.py COUNT SEED   prints generated files and their expansions as JSON
+       scripts/oracle_xacro.py FOLDER ...   prints the expansions of the .xacro files in folders as JSON
 
-Each case has the files by name (the first is the model), the arguments, and the expansion; none where xacro fails.
+Each case has the files by name (the first is the model), the arguments, and the expansion (null if xacro fails).
 """
 
 import contextlib
@@ -25,7 +25,7 @@ except ImportError as error:
 
 
 def stub_packages(roots):
-    """Lets $(find PACKAGE) find folders by their names, as the program does."""
+    """Makes $(find PACKAGE) search folders by name, as the program does."""
     module = types.ModuleType("ament_index_python.packages")
 
     def folder(package):
@@ -41,7 +41,7 @@ def stub_packages(roots):
 
 
 def expanded(path, arguments):
-    """The expansion as XML; none where xacro fails."""
+    """Returns the expansion as XML, or None if xacro fails."""
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         try:
             return xacro.process_file(str(path), mappings=dict(arguments)).toxml()
@@ -52,7 +52,7 @@ def expanded(path, arguments):
 
 
 class Writer:
-    """Writes one random text."""
+    """Generates one random xacro file."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -65,7 +65,7 @@ class Writer:
         return self.rng.choice(kinds).format(self.rng.randint(0, 9))
 
     def expression(self, depth=0):
-        """An expression of numbers."""
+        """Returns a random numeric expression."""
         rng = self.rng
         if depth > 3 or rng.random() < 0.3:
             return rng.choice([self.number(), self.number(), "pi", *self.names, *self.names])
@@ -82,7 +82,7 @@ class Writer:
         ])
 
     def text(self):
-        """An expression of texts."""
+        """Returns a random string expression."""
         rng = self.rng
         word = rng.choice(["left", "right_arm", "a b c", "Elbow", "x"])
         held = rng.choice([f"'{word}'", *(f"str({name})" for name in self.texts)])
@@ -96,7 +96,7 @@ class Writer:
         ])
 
     def value(self):
-        """An attribute's value."""
+        """Returns a random attribute value."""
         rng = self.rng
         return rng.choice([
             lambda: "${%s}" % self.expression(), lambda: "${%s}" % self.expression(), lambda: "${%s}" % self.text(),
@@ -106,7 +106,7 @@ class Writer:
         ])().replace("<", "&lt;").replace('"', "'")
 
     def element(self, depth, count):
-        """An element, its attributes before what stands inside."""
+        """Returns a random element; its attributes are generated before its content."""
         tag = f"e{self.rng.randint(0, 9)}"
         start = f'<{tag} a="{self.value()}" b="{self.value()}">'
         return f"{start}{self.content(depth, count)}</{tag}>"
@@ -182,7 +182,7 @@ ROBOT = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{}</robot>'
 
 
 def generated(rng):
-    """Files of one case, the model first."""
+    """Returns the files of one case, the model first."""
     writer = Writer(rng)
     head = '<xacro:arg name="side" default="left"/><xacro:arg name="size" default="3"/><xacro:arg name="flag" default="true"/>'
     if rng.random() < 0.3:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes .venv with the independent programs that the tests compare against (Pinocchio, MuJoCo, CVXPY, robot models from PyPI).
-# Prints the interpreter's path. Exits 1 where the packages cannot be had; the tests then say that they were skipped.
+# Creates .venv with the reference packages of the tests (Pinocchio, MuJoCo, CVXPY, robot models from PyPI) and prints the path of its
+# interpreter. Exits with an error if the packages cannot be installed; the tests that need them then fail or are skipped with a note.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -n "${INERTIAL_PYTHON:-}" ]; then echo "$INERTIAL_PYTHON"; exit 0; fi

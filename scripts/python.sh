@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds the Python package's wheel, installs it into a fresh environment and tests it there: numbers against the program's,
-# regressors against Pinocchio's, a local cluster, types, and every code block of the guide.
-# Usage: scripts/python.sh PYTHON, an interpreter as scripts/python-env.sh gives it.
+# Builds the wheel of the Python package, installs it into the environment of PYTHON and tests it there: results against the program,
+# regressors against Pinocchio, a local cluster, types, and every code block of the guide.
+# Usage: scripts/python.sh PYTHON (an interpreter as printed by scripts/python-env.sh)
 set -eu
 cd "$(dirname "$0")/.."
 python=$1
 export INERTIAL_PROGRAM="$PWD/target/release/inertial"
-# The whole workspace, as the tests build it: one choice of features, one build of each dependency.
+# Build the whole workspace, as the tests do, so that each dependency is compiled once with the same features.
 cargo build --release --quiet --workspace
 $python -m pip install --quiet --no-compile -r crates/inertial-py/tests/requirements.txt
 scripts/wheel-program.sh target/release/inertial

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Which faults of a log or of its model does `inertial identify` without options find?
+"""Counts the faults of a log or model that `inertial identify` without options detects.
 
 usage: scripts/real_log_faults.py PROGRAM DATA...
 
-Each DATA is a folder as for real_logs.py. 22 faults are injected into each log or model, one at a time. A fault counts as found
-where the program refuses the log (exit status 2), its verdict is not "good", or it says that it corrected a lag of the torques that
-the clean log does not have; the reasons are printed. The clean log must be good.
+Each DATA is a folder as for real_logs.py. 22 faults are injected into each log or model, one at a time. A fault counts as found if the
+program refuses the log (exit status 2), if its verdict is not "good", or if it corrects a lag of the torques that the clean log does not
+have. The reasons are printed. The verdict on the clean log must be "good".
 """
 import json
 import pathlib
@@ -20,7 +20,7 @@ import real_logs
 
 
 class Case:
-    """A log as a table with named columns, its model's text and further arguments."""
+    """A log as a table with named columns, the text of its model, and further arguments."""
 
     def __init__(self, folder):
         path = sorted(folder.glob("motion*.csv.gz"))[0]
@@ -59,7 +59,7 @@ class Case:
             self[name] = np.interp(self["t"] - seconds, self["t"], self[name])
 
     def lagging(self, seconds):
-        """Torques behind a first-order filter."""
+        """Applies a first-order filter to the torques."""
         for name in self.torques():
             values, state = self[name].copy(), self[name][0]
             share = 1 - np.exp(-1 / (self.rate * seconds))
@@ -88,7 +88,7 @@ class Case:
             self[name] = values
 
     def longer(self, metres):
-        """The first offset between two joints that is not zero, longer."""
+        """Lengthens the first offset between two joints that exceeds 5 cm."""
         origins = list(re.finditer(r'<origin[^>]*xyz="([^"]*)"', self.model))
         joints = [m for m in re.finditer(r"<joint .*?</joint>", self.model, re.S)]
         for joint in joints[2:]:
@@ -165,7 +165,7 @@ def main():
                     continue
                 answer, reasons, lag = verdict(sys.argv[1], case, pathlib.Path(scratch))
                 tried += 1
-                # Half of the smallest lag that is injected or more is not the clean log's.
+                # A deviation of more than half of the smallest injected lag counts as a corrected fault.
                 if answer == "good" and abs(lag - usual) > 0.01:
                     answer = "corrected"
                 found += answer != "good"

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How well does `inertial identify` without options predict real logs?
+"""Measures how well `inertial identify` without options predicts real logs.
 
 usage: scripts/real_logs.py PROGRAM DATA... [--markdown]
 
-Each DATA is a folder with model.urdf and logs (motion*.csv.gz; columns t, q1..., tau1... and, where measured, dq1...) and, if it has
-one, meta.json. The last log validates where there are several; of a single log the last 30 % do. The program's answer is
-predicted here, from its JSON, with Pinocchio, and compared with a peer in the same run, in the same band and on the same
-samples: weighted least squares with Pinocchio's regressor, Coulomb and viscous friction, offset and rotor inertia of every
-joint. Joints slower than 2 % of their greatest speed are left out of the peer's fit and of both comparisons.
+Each DATA is a folder with model.urdf, logs (motion*.csv.gz; columns t, q1..., tau1... and, if measured, dq1...) and, optionally,
+meta.json. If there are several logs, the last one is the held-out data; otherwise the last 30 % of the only log. This script computes
+the torques of the program's JSON result with Pinocchio. In the same run, in the same band and on the same samples, it compares them with
+a peer: weighted least squares with Pinocchio's regressor, Coulomb and viscous friction, offset and rotor inertia of every joint. Joints
+slower than 2 % of their highest speed are excluded from the peer's fit and from both comparisons. --markdown prints docs/real-logs.md.
 
-Honesty: the two halves of the logs are identified apart; the difference of each base parameter over its stated error should
-be about one (root mean square over all base parameters).
+Error ratio: the two halves of a log (or several logs) are identified separately. The difference of each base parameter divided by its
+standard error should be about one (root mean square over all base parameters).
 """
 import gzip
 import json
@@ -26,15 +26,15 @@ import pinocchio
 
 SLOW = 0.02
 HOLD_OUT = 0.3
-# The band of the comparison (Hz) and what else the peer is told, by the name of the folder; other logs: 10 Hz.
+# Band of the comparison (Hz) and couplings given to the peer, by folder name. The band of other logs is 10 Hz.
 BAND = {"tx40": 50.0, "ur10": 5.0, "panda": 6.0, "kr300": 6.0}
 COUPLING = {"tx40": {5: {4: 1.0, 5: 1.0}}}
-# Mass of the arm according to its vendor (kg).
+# Mass of the arm according to the vendor (kg).
 VENDOR = {"tx40": 27.0, "ur10": 28.9, "panda": 18.0, "kr300": 1120.0}
 
 
 class Log:
-    """A log on a uniform grid."""
+    """A log resampled to a uniform grid."""
 
     def __init__(self, path):
         with gzip.open(path, "rt") as file:
@@ -52,7 +52,7 @@ class Log:
         self.dq = at(stack("dq")) if "dq1" in columns else None
 
     def states(self, band):
-        """Filtered motion and torque, decimated, and which samples count."""
+        """Returns filtered and downsampled motion and torque, and a mask of the samples to use."""
         q, tau = low_pass(self.q, band, self.rate), low_pass(self.tau, band, self.rate)
         v = np.gradient(q, 1 / self.rate, axis=0) if self.dq is None else low_pass(self.dq, band, self.rate)
         a = np.gradient(v, 1 / self.rate, axis=0)
@@ -65,7 +65,7 @@ class Log:
 
 
 def low_pass(x, cutoff, rate, order=4):
-    """The zero-phase Butterworth filter (forward and backward), in the frequency domain; the ends are mirrored."""
+    """Applies a zero-phase Butterworth filter (forward and backward) in the frequency domain; the ends are mirrored."""
     if cutoff > 0.45 * rate:
         return x
     pad = min(len(x) - 1, int(3 * rate / cutoff))
@@ -80,7 +80,7 @@ def regressors(model, q, v, a):
 
 
 def columns(model, states, couplings):
-    """The peer's columns: parameters of all links, then friction, offset and rotor of each joint."""
+    """Returns the peer's columns: parameters of all links, then friction, offset and rotor inertia of each joint."""
     q, v, a, _, _ = states
     n, terms = model.nv, []
     for j in range(n):
@@ -98,7 +98,7 @@ def columns(model, states, couplings):
 
 
 def peer(parts):
-    """Weighted least squares over `(columns, torque, keep)`; the weights are repeated until they settle."""
+    """Solves weighted least squares over `(columns, torque, keep)`; the weights are iterated until they converge."""
     n = parts[0][1].shape[1]
     weights = np.ones(n)
     for _ in range(10):
@@ -113,7 +113,7 @@ def peer(parts):
 
 
 def predict(folder, result, q, v, a):
-    """The torques that a result of `identify --json` predicts, with Pinocchio."""
+    """Computes the torques predicted by a result of `identify --json`, with Pinocchio."""
     model = pinocchio.buildModelFromUrdf(str(folder / "model.urdf"))
     data = model.createData()
     root = xml.etree.ElementTree.parse(folder / "model.urdf").getroot()
@@ -143,7 +143,7 @@ def predict(folder, result, q, v, a):
 
 
 def relative(measured, predicted, keep):
-    """Root of the summed squared residuals over the summed squared torques, in percent."""
+    """Returns the root of the ratio of squared residuals to squared torques, in percent."""
     return 100 * np.sqrt(((measured - predicted)[keep] ** 2).sum() / (measured[keep] ** 2).sum())
 
 
@@ -156,14 +156,14 @@ def identify(program, *arguments):
 
 
 def write(path, log, rows):
-    """Some rows of a log as a log of its own."""
+    """Writes selected rows of a log as a new log."""
     with gzip.open(path, "wt") as file:
         file.write(",".join(log.header) + "\n")
         np.savetxt(file, log.table[rows], delimiter=",", fmt="%.9g")
 
 
 def honesty(program, folder, paths, logs, scratch):
-    """Difference of base parameters between parts of the logs over the stated error: root mean square."""
+    """Returns the error ratio: differences of base parameters between parts of the logs over their standard errors, root mean square."""
     if len(paths) > 1:
         parts = [[path] for path in paths]
     else:
@@ -224,26 +224,38 @@ def study(program, folder, scratch):
 
 HEAD = """# Real logs
 
-What `inertial identify` without any option reaches on real logs, beside a peer that is told what to look for. Made by
+This page compares `inertial identify` without options with a peer on logs of real robots. The peer is given the joint terms and
+couplings to estimate. The page is generated by
 
 ```sh
 cargo build --release -p inertial-cli
 $(scripts/python-env.sh) scripts/real_logs.py target/release/inertial ../shared/data/* --markdown > docs/real-logs.md
 ```
 
-The residual is that of torques that were not fitted, as a share of the torque, in the band given and without joints slower
-than 2 % of their greatest speed; both predictions are computed with Pinocchio. The peer is weighted least squares with
-Coulomb and viscous friction, offset and rotor inertia in every joint, fitted in the band of the comparison, and is
-told of the coupled wrist of the TX40. Honesty is the difference of base parameters between halves of the log (or between logs) over
-its stated error, root mean square: 1 where errors are right. A lag of the torques that the program corrected is not known to the
-comparison.
+The residual is that of the predicted torques on held-out data, relative to the torque, in the given frequency band and without joints
+slower than 2 % of their highest speed. Both predictions are computed with Pinocchio. The peer is weighted least squares with Coulomb and
+viscous friction, offset and rotor inertia in every joint, fitted in the band of the comparison; the coupled wrist of the TX40 is given.
+The error ratio is the difference of base parameters between halves of the log (or between logs) divided by its standard error, root mean
+square; it is 1 if the standard errors are right. If the program corrects a lag of the torques, the comparison does not apply it.
 
-| log | band (Hz) | residual (%) | peer (%) | heaviest link (kg) | arm (kg) | honesty | terms chosen | verdict |
+| log | band (Hz) | residual (%) | peer (%) | heaviest link (kg) | arm (kg) | error ratio | selected terms | verdict |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"""
 
+# Results of separate studies, updated by hand.
 TAIL = """
-`scripts/real_log_faults.py` injects 22 faults (columns exchanged or negated, wrong zeros, units, gravity and lengths, late or filtered torques,
-friction and load that change half way) into each log and counts those that the program refuses or calls doubtful."""
+The standard errors account for terms that are not selected but may exist. On the second half of the TX40 log, the rotor inertia of no
+joint is significant, but every joint gives weak evidence of one. Counting them together reduces the error ratio from 1.8 to 1.4.
+
+On the TX40 the torques come 2.1 ± 0.07 ms earlier than the motion. With the correction, the residual of the fit falls from 5.2 % to
+4.6 %.
+
+`scripts/real_log_faults.py` injects 22 faults into each log (columns exchanged or negated, wrong zeros, units, gravity and lengths,
+delayed or filtered torques, friction and load that change halfway). It counts the faults that the program refuses, calls doubtful or
+corrects (lags): 20 of 22 on ur10, 20 of 22 on panda, 18 of 21 on tx40. The clean logs are called good. The faults not found on some logs
+are a link that is 5 cm longer, a zero that is 5° off, and a torque constant that is 20 % too high (tx40). These three explain 1.4 to
+2.5 % of the squared residual. In halves and thirds of the clean logs, such deviations explain up to 4.7 % at seven standard errors, so a
+lower threshold would call clean logs doubtful. The first log of kr300 alone is doubtful: its estimate predicts the third log with a
+residual of 31 % of the torque."""
 
 
 def main():

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Builds what is released, the same bytes from the same commit on the same toolchain, into target/dist:
-# the program as an archive (completions, manual pages, licences) and as a Debian package, the wheel and the source
-# distribution of the Python package, the crates, the bill of materials, and the checksums of all.
+# Builds the release files into target/dist; the same commit and toolchain give the same bytes. The files are the program as an archive
+# (with completions, manual pages and licences) and as a Debian package, the wheel and the source distribution of the Python package, the
+# crates, the bill of materials, and the checksums of all files.
 #
 #   scripts/release.sh [TARGET]      [default: x86_64-unknown-linux-gnu]
 #
-# Program and wheel are linked by zig against glibc 2.28 (manylinux_2_28), whatever this system has. The Debian package needs
-# `cargo install cargo-deb`; without it that file is left out, and said so. Publish with `cargo publish --workspace`
-# and `twine upload target/dist/*.whl target/dist/*.tar.gz`.
+# Program and wheel are linked by zig against glibc 2.28 (manylinux_2_28), independently of this system. The Debian package needs
+# `cargo install cargo-deb`; without it, the package is skipped with a note. Publish with `cargo publish --workspace` and
+# `twine upload target/dist/*.whl target/dist/*.tar.gz`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${1:-x86_64-unknown-linux-gnu}
 glibc=2.28
-# No dates and no paths of this machine in what is built.
+# Keep dates and paths of this machine out of the build.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 export RUSTFLAGS="--remap-path-prefix=$PWD=inertial --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
@@ -26,7 +26,7 @@ environment=$PWD/target/release-environment
 "$environment/bin/python" -m pip install --quiet 'maturin>=1.9,<2' 'cargo-zigbuild>=0.20,<1' 'ziglang>=0.13,<0.15'
 export PATH="$environment/bin:$PATH"
 
-# The sources first: the program is not among them.
+# Package the sources first, while they do not contain the program.
 rm -rf crates/inertial-py/inertial._inertial.data
 maturin sdist --manifest-path crates/inertial-py/Cargo.toml --out "$dist"
 cargo package --quiet --workspace --no-verify --exclude inertial-py --exclude inertial-bench-pinocchio
@@ -34,10 +34,10 @@ cp target/package/inertial*-"$version".crate "$dist"
 
 cargo zigbuild --release --locked --package inertial-cli --target "$target.$glibc"
 program=target/$target/release/inertial
-# The newest version of glibc that the program asks for.
+# Newest glibc version required by the program.
 newest=$(objdump -T "$program" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
 [ "$(printf '%s\n' "GLIBC_$glibc" "$newest" | sort -V | tail -1)" = "GLIBC_$glibc" ] || {
-  echo "the program needs $newest, more than $glibc" >&2
+  echo "the program requires $newest, which is newer than $glibc" >&2
   exit 1
 }
 for shell in bash zsh fish; do "$program" completions $shell > "$dist/completions/inertial.$shell"; done
@@ -53,13 +53,13 @@ rm -rf "$folder"
 if cargo deb --version >/dev/null 2>&1; then
   cargo deb --quiet --no-build --no-strip --package inertial-cli --target "$target" --output "$dist"
 else
-  echo "note: cargo-deb is not installed: no Debian package" >&2
+  echo "note: cargo-deb is not installed; the Debian package is skipped" >&2
 fi
 
 scripts/wheel-program.sh "$program"
 maturin build --quiet --release --locked --zig --compatibility manylinux_${glibc/./_} --target "$target" \
   --manifest-path crates/inertial-py/Cargo.toml --out "$dist"
-# Both texts of the licence are part of the wheel and of the source distribution.
+# Check that the wheel and the source distribution contain both licence texts.
 for licence in LICENSE-APACHE LICENSE-MIT; do
   python3 -m zipfile -l "$dist"/*.whl | grep -q "licenses/$licence" || { echo "the wheel lacks $licence" >&2; exit 1; }
   tar -tzf "$dist/inertial-$version.tar.gz" | grep "/$licence" >/dev/null || { echo "the sdist lacks $licence" >&2; exit 1; }

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Shows which results have the same bits on which processors, by qemu-user (Debian: apt-get install qemu-user).
+# Compares the bits of results on different processors, emulated by qemu-user (Debian: apt-get install qemu-user).
 #
 #   scripts/reproducible.sh             x86-64 without AVX (Nehalem), with AVX2 and FMA (Haswell), and this machine
 #   scripts/reproducible.sh --aarch64   aarch64 too; needs `rustup target add aarch64-unknown-linux-gnu` and gcc-aarch64-linux-gnu
 #
-# 1. The program takes no mathematical function from the C library that may round differently.
-# 2. Kernels with reproducible arithmetic: digests must be equal on all of them.
-# 3. Results of the program with --arithmetic reproducible: bytes must be equal on all of them.
-# 4. Results with the usual arithmetic: must be equal where processors have AVX2 and FMA; elsewhere the greatest relative
-#    difference is printed.
-# INERTIAL_BUILT=1 takes what is built already. docs/reliability.md says what is equal when.
+# Checks that
+# 1. the program uses no mathematical function of the C library that may round differently;
+# 2. kernels with reproducible arithmetic have the same digests on all processors;
+# 3. results of the program with --arithmetic reproducible have the same bytes on all processors;
+# 4. results with the default arithmetic are equal on processors with AVX2 and FMA. For other processors, the largest relative difference
+#    is printed.
+# INERTIAL_BUILT=1 uses an existing build. docs/reliability.md describes which results are equal.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v qemu-x86_64 >/dev/null || { echo "qemu-user is not installed" >&2; exit 1; }
@@ -31,7 +32,7 @@ if [ "${1:-}" = --aarch64 ]; then
   folders[aarch64]=target/$arm/release
 fi
 
-# A log that all of them read.
+# Log used by all commands.
 native=target/release/inertial
 "$native" simulate builtin:planar-2r fuzz/seeds/trajectory/series.json --rate 200 --ignore-limits \
   --noise tau=0.01 --seed 1 --out "$out/log.csv" >/dev/null 2>&1
@@ -55,7 +56,7 @@ commands=(
 )
 for machine in "${!machines[@]}"; do
   prefix=${machines[$machine]}
-  # Words of the prefix are arguments.
+  # The prefix is split into arguments.
   # shellcheck disable=SC2086
   $prefix "${folders[$machine]}/examples/kernel_bits" > "$out/kernels.$machine"
   for k in "${!commands[@]}"; do
@@ -68,10 +69,10 @@ for machine in "${!machines[@]}"; do
 done
 
 failed=0
-# Exact functions may stay those of the C library.
+# Exact functions of the C library are allowed.
 inexact=$(nm -D --undefined-only "$native" | sed -nE 's/^ +[Uw] (a?(sin|cos|tan)h?|atan2|sincos|cbrt|exp|exp10|exp2|expm1|hypot|log|log10|log1p|log2|pow|erf|tgamma|lgamma)f?(@.*)?$/\1/p')
 if [ -z "$inexact" ]; then
-  echo "mathematical functions: none of the C library"
+  echo "mathematical functions of the C library: none"
 else
   echo "mathematical functions of the C library:" $inexact
   failed=1
@@ -85,7 +86,7 @@ for machine in "${!machines[@]}"; do
   fi
 done
 cat > "$out/compare.py" <<'END'
-"""The greatest difference of two results, relative to the greatest number of the same list or object."""
+"""Prints the largest difference between two results, relative to the largest number in the same list or object."""
 import json, sys
 
 def numbers(value, path=""):
@@ -97,7 +98,7 @@ def numbers(value, path=""):
 
 first, second = (numbers(json.load(open(name))) for name in sys.argv[1:3])
 if [p for p, _ in first] != [p for p, _ in second]:
-    sys.exit("other fields")
+    sys.exit("the fields differ")
 scale, worst, texts = {}, (0.0, ""), set()
 parent = lambda path: path.rpartition(".")[0]
 for path, x in first:
@@ -128,7 +129,7 @@ for k in "${!commands[@]}"; do
       echo "$name, $machine: equal"
     else
       echo "$name, $machine: $(python3 "$out/compare.py" "$out/$k.fast.native" "$out/$k.fast.$machine" 2>&1)"
-      # The kernels are chosen by what the processor has: those with AVX2 and FMA must agree.
+      # Kernels are selected by processor features; processors with AVX2 and FMA must agree.
       if [ "$machine" = Haswell ] && grep -q fma /proc/cpuinfo; then failed=1; fi
     fi
   done

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The bill of materials: every crate in the program and the Python package, with version, licence and source.
+"""Creates the bill of materials: every crate in the program and the Python package, with version, licence and source.
 
-    scripts/sbom.py                 checks licences; prints how many crates there are
+    scripts/sbom.py                 checks licences; prints the number of crates
     scripts/sbom.py --out FILE      writes a CycloneDX 1.5 document
 
-Exits 1 where a crate's licence is none that this project accepts.
+Exits with status 1 if the licence of a crate is not accepted by this project.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-#: Licences that allow what Apache-2.0 OR MIT promises.
+#: Licences compatible with Apache-2.0 OR MIT.
 ACCEPTED = {
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT",
     "MIT-0", "Unicode-3.0", "Unlicense", "Zlib", "bzip2-1.0.6",
@@ -24,8 +24,8 @@ ACCEPTED = {
 
 
 def accepted(expression: str) -> bool:
-    """Whether an SPDX expression can be met by accepted licences."""
-    # "A OR B" needs one, "A AND B" both; an old slash means OR. No crate here nests deeper than parentheses.
+    """Returns whether accepted licences satisfy an SPDX expression."""
+    # "A OR B" needs one, "A AND B" needs both; the old separator "/" means OR. Parentheses are resolved from the inside.
     text = expression.replace("/", " OR ")
     while inner := re.search(r"\(([^()]*)\)", text):
         text = text.replace(inner[0], "MIT" if accepted(inner[1]) else "no")
@@ -33,7 +33,7 @@ def accepted(expression: str) -> bool:
 
 
 def component(package: dict) -> dict:
-    """A crate as CycloneDX has it."""
+    """Returns the CycloneDX component of a crate."""
     return {
         "type": "library",
         "name": package["name"],
@@ -52,7 +52,7 @@ def main() -> int:
     metadata = json.loads(subprocess.run(command, cwd=root, check=True, capture_output=True).stdout)
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     packages = {package["id"]: package for package in metadata["packages"]}
-    # What is built into the products: no test or build-time dependencies.
+    # Only crates linked into the products, without test and build dependencies.
     waiting = [i for i, p in packages.items() if p["name"] in ("inertial-cli", "inertial-py")]
     used: set[str] = set()
     while waiting:
@@ -63,7 +63,7 @@ def main() -> int:
     crates = sorted((packages[i] for i in used), key=lambda p: (p["name"], p["version"]))
     refused = [f"{p['name']} {p['version']}: {p['license']}" for p in crates if not accepted(p["license"] or "none")]
     if refused:
-        print("licences to look at:\n  " + "\n  ".join(refused), file=sys.stderr)
+        print("licences that are not accepted:\n  " + "\n  ".join(refused), file=sys.stderr)
         return 1
     if out:
         version = next(p["version"] for p in crates if p["name"] == "inertial-cli")

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Tests, in the release profile: the program that process tests start is target/release/inertial, which Cargo builds with them.
+# Runs the tests in the release profile. Tests that start the program use target/release/inertial, which Cargo builds with them.
 #
 #   scripts/test.sh               everything: tests of the crates, pages in a browser, the Python package
-#   scripts/test.sh fast          tests of the crates but for long statistics
-#   scripts/test.sh long          long statistics alone (tests marked #[ignore = "long …"])
+#   scripts/test.sh fast          tests of the crates without long statistical tests
+#   scripts/test.sh long          only long statistical tests (marked #[ignore = "long …"])
 #   scripts/test.sh ARGUMENTS…    cargo test with these arguments
 #
-# Makes the Python environment with Pinocchio, MuJoCo and robot models first. A test whose data or programs are missing fails;
-# with INERTIAL_ALLOW_SKIP=1 it is skipped, and says so.
+# Creates the Python environment with Pinocchio, MuJoCo and robot models first. A test fails if its data or programs are missing; with
+# INERTIAL_ALLOW_SKIP=1 it is skipped with a note.
 set -eu
 cd "$(dirname "$0")/.."
 if python=$(scripts/python-env.sh); then
   export INERTIAL_PYTHON="$python"
 elif [ "${INERTIAL_ALLOW_SKIP:-}" = 1 ]; then
-  echo "note: no Python environment: comparisons with Pinocchio and MuJoCo are skipped" >&2
+  echo "note: no Python environment; comparisons with Pinocchio and MuJoCo are skipped" >&2
 else
-  echo "the Python environment could not be made; set INERTIAL_ALLOW_SKIP=1 to skip what needs it" >&2
+  echo "the Python environment could not be created; set INERTIAL_ALLOW_SKIP=1 to skip the tests that need it" >&2
   exit 1
 fi
 fast() { cargo test --release --workspace; }

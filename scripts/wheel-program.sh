@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts the program where maturin takes it into the wheel, beside the package.
+# Copies the program into the folder from which maturin adds it to the wheel.
 # Usage: scripts/wheel-program.sh PROGRAM
 set -eu
 folder=$(dirname "$0")/../crates/inertial-py/inertial._inertial.data/scripts

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Writes one log as arrays of NumPy, MATLAB (scipy) and HDF5 (h5py), lists of Parquet (pyarrow), datasets of LeRobot and bags of ROS 1 and 2 (rosbags), for the tests of the readers.
+"""Writes one log in several formats for the tests of the readers.
 
-usage: scripts/write_arrays.py FOLDER      (exit status 77 where a package is missing)
+The formats are NumPy, MATLAB (scipy) and HDF5 (h5py) arrays, Parquet lists (pyarrow), LeRobot datasets, and ROS 1 and 2 bags (rosbags).
+
+usage: scripts/write_arrays.py FOLDER      (exit status 77 if a package is missing)
 """
 import json
 import pathlib
@@ -45,14 +47,14 @@ def main():
     scipy.io.savemat(folder / "plain.mat", arrays)
     scipy.io.savemat(folder / "packed.mat", {**arrays, "comment": "text", "s": [1]}, do_compression=True)
     scipy.io.savemat(folder / "struct.mat", {"data": {"time": t, "q": q.T, "dq": dq, "tau": tau, "info": {"rate": 250.0}}})
-    # As datasets of LeRobot have it: lists of fixed and of any length.
+    # Lists of fixed and variable length, as in LeRobot datasets.
     lists = {"timestamp": t, "observation.state": list(q), "observation.velocity": list(dq),
              "observation.effort": pyarrow.FixedSizeListArray.from_arrays(tau.ravel(), 3), "task": ["x"] * ROWS}
     pyarrow.parquet.write_table(pyarrow.table(lists), folder / "lists.parquet", row_group_size=700)
     flat = pyarrow.table({"t": t} | {f"{name}{k + 1}": values[:, k] for name, values in (("q", q), ("dq", dq), ("tau", tau)) for k in range(3)})
     for codec in ("zstd", "lz4", "snappy", "gzip"):
         for version in ("1.0", "2.0"):
-            # With dictionaries and without: pages of both kinds are compressed.
+            # Pages with and without dictionaries.
             path = folder / f"{codec}_{version}.parquet"
             pyarrow.parquet.write_table(flat, path, compression=codec, data_page_version=version, use_dictionary=version == "1.0", row_group_size=700)
     uneven = pyarrow.table({"t": t[:3], "q": [[1.0, 2.0], [1.0], [1.0, 2.0]]})
@@ -79,7 +81,7 @@ def main():
                 values = state(header(stamp(time // 10**9, time % 10**9), "base"), JOINTS, q[i], dq[i], tau[i])
                 writer.write(topic, time, store.serialize_cdr(values, state.__msgtype__))
                 if i % 1000 == 0:
-                    # Longer than a page: it continues on pages of its own.
+                    # Longer than a database page, so that it continues on overflow pages.
                     writer.write(other, time, store.serialize_cdr(text("x" * 10_000), text.__msgtype__))
     hdf5(folder, arrays)
     datasets(folder, t, q, dq, tau)
@@ -87,7 +89,7 @@ def main():
 
 
 def hdf5(folder, arrays):
-    """HDF5 in its old and its new layout, and as MATLAB writes version 7.3: columns first, after a header of its own."""
+    """Writes HDF5 in the old and the new layout, and as MATLAB 7.3 (column-major, with a MATLAB header)."""
     with h5py.File(folder / "plain.h5", "w") as file:
         for name, values in arrays.items():
             file[f"log/{name}"] = values
@@ -107,7 +109,7 @@ def hdf5(folder, arrays):
 
 
 def datasets(folder, t, q, dq, tau):
-    """Datasets as LeRobot lays them out: a file for each episode (2.1), or several episodes in a file (3.0)."""
+    """Writes LeRobot datasets: one file per episode (2.1), or several episodes per file (3.0)."""
     half = ROWS // 2
     for name, files in (("lerobot_v2", [slice(0, half), slice(half, ROWS)]), ("lerobot_v3", [slice(0, ROWS)])):
         root = folder / name

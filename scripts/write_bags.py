@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes bags of ROS 1 and 2 with several topics, types and rates (rosbags), for the tests of the readers.
+"""Writes ROS 1 and 2 bags with several topics, types and rates (rosbags), for the tests of the readers.
 
-usage: scripts/write_bags.py FOLDER      (exit status 77 where a package is missing)
+usage: scripts/write_bags.py FOLDER      (exit status 77 if a package is missing)
 
-All signals are sines of time, so that the tests know them between messages too.
+All signals are sines of time, so that the tests can compute them between messages.
 """
 import math
 import pathlib
@@ -29,12 +29,12 @@ CUSTOM = {
 
 
 def signal(k, t):
-    """The k-th signal."""
+    """Returns the k-th signal at time t."""
     return (k + 1) * math.sin((1 + 0.3 * k) * t + k)
 
 
 def messages(types, ros1):
-    """Topics with type, rate and a function that makes the message of a time."""
+    """Returns topics with type, rate and a function that creates the message at a time."""
     t_ = lambda name: types[name]  # noqa: E731
     time, header = t_("builtin_interfaces/msg/Time"), t_("std_msgs/msg/Header")
 
@@ -90,7 +90,7 @@ def write(writer, store, ros1):
     rows = []
     for topic, kind, rate, make in messages(store.types, ros1):
         connection = writer.add_connection(topic, kind, typestore=store)
-        # Rates differ, and so do the first stamps.
+        # Both the rates and the first time stamps differ.
         rows += [((i + 0.3 * (rate != 250)) / rate, connection, kind, make) for i in range(8 * rate)]
     for t, connection, kind, make in sorted(rows, key=lambda row: row[0]):
         pack = store.serialize_ros1 if ros1 else store.serialize_cdr
@@ -102,7 +102,7 @@ def main():
     for ros1 in (False, True):
         store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
         for name, text in CUSTOM.items():
-            # ROS 1 has neither bounds nor defaults.
+            # ROS 1 has neither bounded strings nor default values.
             text = text.replace("string<=20", "string").replace("tick 1.5", "tick") if ros1 else text
             store.register(get_types_from_msg(text, name))
         if ros1:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes one log as CSV, Parquet (pyarrow) and MCAP (mcap-ros2-support), for the tests of the readers.
 
-usage: scripts/write_logs.py FOLDER      (exit status 77 where a package is missing)
+usage: scripts/write_logs.py FOLDER      (exit status 77 if a package is missing)
 """
 import math
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes one log as text tables of several dialects with NumPy and pandas, for the tests of the readers.
+"""Writes one log as text tables in several dialects with NumPy and pandas, for the tests of the readers.
 
-usage: scripts/write_tables.py FOLDER      (exit status 77 where a package is missing)
+usage: scripts/write_tables.py FOLDER      (exit status 77 if a package is missing)
 """
 import pathlib
 import sys

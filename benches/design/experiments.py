@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Designs for real arms, and whether a hundred simulated experiments scatter as the designs promise.
+"""Checks that the scatter of simulated experiments agrees with the standard errors that designs for real arms predict.
 
 usage: benches/design/experiments.py [EXPERIMENTS] [ROBOT…]     (default: 100, ur5 and panda)
 
-For each robot: a design of 20 s at 100 Hz within the URDF's limits; position, speed, acceleration and torque at 1 kHz from
-its coefficients alone (numpy and Pinocchio); then simulate and identify with as many seeds of torque noise, and the spread of
-every base parameter against its expected standard error. A spread from N experiments is itself uncertain by 1/sqrt(2N).
-Needs target/release/inertial (or the program that INERTIAL names) and the Python packages of scripts/python-env.sh.
+For each robot, the script designs a motion of 20 s at 100 Hz within the limits of the URDF. It checks position, speed, acceleration and
+torque at 1 kHz, computed from the coefficients with numpy and Pinocchio. Then it simulates and identifies EXPERIMENTS logs with different
+torque noise, and compares the standard deviation of every base parameter with its expected standard error. A standard deviation from N
+experiments has a relative uncertainty of 1/sqrt(2N). Needs target/release/inertial (or the program named by INERTIAL) and the Python
+packages of scripts/python-env.sh.
 """
 
 import json
@@ -29,7 +30,7 @@ def run(*arguments):
 
 
 def states(trajectory, rate, model):
-    """Positions, velocities and accelerations of a Fourier series, in the model's order."""
+    """Returns positions, velocities and accelerations of a Fourier series, in the order of the model."""
     t = np.arange(int(round(trajectory["duration"] * rate)) + 1) / rate
     period = trajectory["basis"]["period"]
     q, v, a = (np.zeros((model.nv, len(t))) for _ in range(3))
@@ -46,7 +47,7 @@ def states(trajectory, rate, model):
 
 
 def used(model, q, v, a):
-    """The fullest of each kind of limit, margins taken off; at most one where they hold."""
+    """Returns the largest used fraction of each kind of limit, after subtracting margins; at most one if the limits hold."""
     data = model.createData()
     tau = np.array([pin.rnea(model, data, q[:, i], v[:, i], a[:, i]) for i in range(q.shape[1])]).T
     middle = 0.5 * (model.upperPositionLimit + model.lowerPositionLimit)
@@ -78,7 +79,7 @@ def study(name, count, folder):
         f"{name}: rank {design['rank']} of {design['structural_rank']}; limits used at 1 kHz: "
         + ", ".join(f"{k} {100 * v:.2f} %" for k, v in limits.items())
         + f"; spread of {count} experiments over the expected error: mean {ratio.mean():.3f}, "
-        f"{ratio.min():.3f} to {ratio.max():.3f}, {np.mean(np.abs(ratio - 1) < 0.2) * 100:.0f} % within a fifth"
+        f"{ratio.min():.3f} to {ratio.max():.3f}, {np.mean(np.abs(ratio - 1) < 0.2) * 100:.0f} % within 20 %"
     )
     return design["rank"] == design["structural_rank"] and max(limits.values()) <= 1 + 1e-9 and abs(ratio.mean() - 1) < 0.2
 

@@ -1,7 +1,8 @@
-"""Section VI of Naveen, Shah and Misra with numpy and scipy alone: an independent way to the figures of docs/momentum.md.
+"""Reproduces section VI of Naveen, Shah and Misra with numpy and scipy, independently of the results in docs/momentum.md.
 
-Steps 1 to 3 of the published design (eq. 32 by SLSQP on the offset model, algorithm 1 as its text counts) from random starts, then
-the seeds of the paper's table 3; each flown by the true robot, measured at 10 Hz with the published noise, estimated by least squares.
+Runs steps 1 to 3 of the published design (eq. 32 by SLSQP on the offset model, algorithm 1 as described in the text of the paper) from
+random starts, and evaluates the seeds of table 3. Each motion is simulated with the true robot, measured at 10 Hz with the published noise,
+and estimated by least squares.
 
     python benches/design/published.py [number of starts]
 """
@@ -15,16 +16,16 @@ from scipy.optimize import minimize
 
 MODELS = Path(__file__).resolve().parents[2] / "crates/inertial/src/mechanism/builtin"
 PARENTS = [None, 0, 1, 2, 0, 4, 5]
-SIGMA = np.array([8e-5] * 3 + [5e-5] * 9)  # base angular, base linear, joints
-LARGEST = np.radians(2.513)  # range of a joint in an interval
-WHEEL = 3 * np.pi  # range of a wheel of 1 kg m²
-KEPT = [0, 2, 3, 4, 5, 7, 8]  # of Ixx Iyy Izz Ixy Iyz Izx m mx my mz of an arm link
+SIGMA = np.array([8e-5] * 3 + [5e-5] * 9)  # angular and linear velocity of the base, joints
+LARGEST = np.radians(2.513)  # largest step of a joint in an interval
+WHEEL = 3 * np.pi  # step of a wheel of 1 kg m²
+KEPT = [0, 2, 3, 4, 5, 7, 8]  # indices into Ixx Iyy Izz Ixy Iyz Izx m mx my mz of an arm link
 COLUMNS = list(range(10)) + [10 * i + k for i in range(1, 7) for k in KEPT]
 TABLE3 = np.radians([40.661, -109.403, -78.782, 125.089, -110, 51.228, 0.524, 2.51, 2.51, 2.513, 2.036, 2.5])
 
 
 def load(name):
-    """Offsets and twists of the joints, and the ten parameters of each link at its frame."""
+    """Returns offsets and twists of the joints, and the ten parameters of each link in its frame."""
     bodies = tomllib.loads((MODELS / f"{name}.toml").read_text())["bodies"]
     origins = [b["joint"].get("origin", {}) for b in bodies]
     parameters = []
@@ -52,7 +53,7 @@ def skew(v):
 
 
 def regressor(q, base, rates):
-    """Momentum (angular, linear) about the base's origin in its axes, per parameter of all links; one row of `q` per sample."""
+    """Returns the momentum (angular, linear) about the base origin in base axes per parameter of all links; `q` has one row per sample."""
     n = len(q)
     rotation, position = [np.broadcast_to(np.eye(3), (n, 3, 3))], [np.zeros((n, 3))]
     angular, linear = [base[:, :3]], [base[:, 3:]]
@@ -85,7 +86,7 @@ def regressor(q, base, rates):
 
 
 def answer(q, rates, wheels, parameters):
-    """The base's twist, from no total momentum."""
+    """Returns the twist of the base for zero total momentum."""
     unit = lambda k: np.tile(np.eye(6)[k], (len(q), 1))
     whole = np.stack([regressor(q, unit(k), 0 * rates) @ parameters for k in range(6)], -1)
     moved = regressor(q, np.zeros((len(q), 6)), rates) @ parameters
@@ -94,7 +95,7 @@ def answer(q, rates, wheels, parameters):
 
 
 def motion(seeds, directions, rate=10):
-    """Positions and rates of the joints and rates of the wheels (eqs 28 to 31)."""
+    """Returns positions and rates of the joints and rates of the wheels (eqs 28 to 31)."""
     t = np.arange(rate) / rate
     shape, slope = t - np.sin(2 * np.pi * t) / (2 * np.pi), 1 - np.cos(2 * np.pi * t)
     steps = directions[:, :6] * seeds[6:]
@@ -116,7 +117,8 @@ def judged(k):
 
 
 def counted(k, most=5):
-    """Algorithm 1 as its text counts: as many significant singular values for at most so many intervals in a row."""
+    """Selects intervals by algorithm 1 as described in the text: the number of significant singular values may stay equal for a limited
+    number (`most`) of consecutive intervals."""
     kept, factor, run = [0], k[0], 0
     before = judged(factor)[0]
     for i in range(1, len(k)):
@@ -129,7 +131,7 @@ def counted(k, most=5):
 
 
 def optimised(seeds, directions, steps, weight=0.01):
-    """Eq. 32 on the believed model, in logarithms; eqs 33 and 37 hold."""
+    """Minimizes the logarithm of eq. 32 on the nominal model subject to eqs 33 and 37."""
     gone = np.vstack([np.zeros(6), np.cumsum(directions[:, :6], 0)])
     high, low = gone.max(0), gone.min(0)
 
@@ -147,7 +149,7 @@ def optimised(seeds, directions, steps, weight=0.01):
 
 
 def errors(seeds, directions, draws=20):
-    """Medians over draws of the median and the largest relative error of least squares, positions by Euler's rule."""
+    """Returns medians over noise draws of the median and largest relative error of least squares; positions are integrated by Euler's method."""
     q, rates, wheels = motion(seeds, directions)
     k, base = flown(seeds, directions, TRUE)
     momentum = np.zeros((len(q), 6))
@@ -170,7 +172,7 @@ def told(name, seeds, directions):
     counts = [judged(k[:n])[0] for n in (1, 3, 20, 40, len(directions))]
     believed = judged(flown(seeds, directions, BELIEVED)[0])[1]
     median, largest = errors(seeds, directions)
-    print(f"{name}: {len(directions)} intervals, condition number {believed:.0f} believed, {judged(k)[1]:.0f} true; significant "
+    print(f"{name}: {len(directions)} intervals, condition number {believed:.0f} nominal, {judged(k)[1]:.0f} true; significant values "
           f"{counts}; least squares {median:.2f} %, {largest:.0f} %", flush=True)
 
 
@@ -183,7 +185,7 @@ def main():
         seeds = np.concatenate([random.uniform(-2, 2, 6), np.radians([0.4, 1, 1, 2, 2, 2.4])])
         seeds = optimised(seeds, directions, 15)
         kept = directions[counted(flown(seeds, directions, BELIEVED)[0].reshape(256, -1, 52))]
-        told(f"own seeds {start}", optimised(seeds, kept, 40), kept)
+        told(f"optimized seeds {start}", optimised(seeds, kept, 40), kept)
 
 
 if __name__ == "__main__":

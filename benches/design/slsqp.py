@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Designs against scipy's SLSQP, at equal time on the same robot, criterion and limits.
+"""Compares designs with SciPy's SLSQP at equal time, with the same robot, criterion and limits.
 
 usage: benches/design/slsqp.py [SECONDS] [ROBOT…]     (default: 20 s, ur5 and panda)
 
-Both search Fourier series of 20 s at 100 Hz that start and end at rest, for the least D-criterion of the base parameters,
-within limits of position, speed, acceleration and torque. The reference is what one writes in an afternoon: Pinocchio's
-regressor, numpy, and SLSQP with its own finite differences, from a small random motion. To be faster it counts every tenth
-sample only, and limits hold for it at 50 times. Both results are judged by this script's criterion at 100 Hz. Both have the
-same time on the clock; ours uses all cores. Needs target/release/inertial (or the program that INERTIAL names) and the Python
-packages of scripts/python-env.sh with scipy.
+Both minimize the D-criterion of the base parameters over Fourier series of 20 s at 100 Hz that start and end at rest, within limits of
+position, speed, acceleration and torque. The reference is a simple implementation: Pinocchio's regressor, numpy, and SLSQP with finite
+differences, starting from a small random motion. For speed, it uses every tenth sample and checks limits at 50 times. This script
+evaluates the criterion of both results at 100 Hz. Both get the same elapsed time; ours uses all cores. Needs target/release/inertial (or
+the program named by INERTIAL) and the Python packages of scripts/python-env.sh with scipy.
 """
 
 import json
@@ -30,12 +29,12 @@ ROBOTS = {
 }
 PROGRAM = os.environ.get("INERTIAL", str(ROOT / "target/release/inertial"))
 DURATION, RATE, HARMONICS, MARGIN, ACCELERATION = 20.0, 100.0, 8, 0.05, 10.0
-# Pinocchio's order of the ten parameters, by our names.
+# Our names of the ten parameters in Pinocchio's order.
 ORDER = ["m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"]
 
 
 class Gone(Exception):
-    """The time is over."""
+    """The time limit is reached."""
 
 
 def find_data():
@@ -46,14 +45,14 @@ def find_data():
 
 
 def arm(path):
-    """The model with grippers fixed at zero."""
+    """Returns the model with grippers fixed at zero."""
     model = pin.buildModelFromUrdf(str(path))
     fingers = [j for j in range(1, model.njoints) if "finger" in model.names[j]]
     return pin.buildReducedModel(model, fingers, pin.neutral(model)) if fingers else model
 
 
 def fixed_fingers(path, folder):
-    """Our model with grippers fixed at zero, as a file."""
+    """Writes the URDF with grippers fixed at zero for our program and returns its path."""
     text = path.read_text()
     if "finger_joint" not in text:
         return path
@@ -79,7 +78,7 @@ class Problem:
             c = lambda k: np.array([np.cos(k * w * t), -k * w * np.sin(k * w * t), -((k * w) ** 2) * np.cos(k * w * t)])
             rows.append(s(k) - k * s(1))
             rows.append(c(k) - k * k * c(1) + np.array([np.full_like(t, k * k - 1.0), 0 * t, 0 * t]))
-        # Functions in units of their own size.
+        # Scale each function by its largest value.
         self.basis = np.array([r / np.abs(r[0]).max() for r in rows])
         lower, upper = model.lowerPositionLimit, model.upperPositionLimit
         spare = 0.5 * MARGIN * (upper - lower)
@@ -162,7 +161,7 @@ def main():
         path = find_data() / ROBOTS[name]
         result, took = ours(fixed_fingers(path, folder), seconds)
         model = arm(path)
-        # A body is named after the link nearest the base: the child of its joint.
+        # A body has the name of the link nearest to the base, the child of its joint.
         link_joint = {}
         for frame in model.frames:
             if frame.type == pin.FrameType.BODY:
@@ -186,8 +185,8 @@ def main():
         mine = problem.criterion(q, v, a)
         other = reference(problem, took)
         print(
-            f"{name}: {len(columns)} base parameters, {took:.1f} s each: ours {mine:.4f} (itself says "
-            f"{result['criterion']['value']:.4f}), SLSQP {other:.4f}; standard errors smaller by {np.exp(other - mine):.2f}"
+            f"{name}: {len(columns)} base parameters, {took:.1f} s each: ours {mine:.4f} (reported by the program: "
+            f"{result['criterion']['value']:.4f}), SLSQP {other:.4f}; standard errors smaller by a factor of {np.exp(other - mine):.2f}"
         )
 
 

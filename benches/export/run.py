@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Generated C code against CasADi's, in alternating runs: inverse dynamics and the regressor of UR5 and Panda.
+"""Compares our generated C code with CasADi's in alternating runs: inverse dynamics and regressor of UR5 and Panda.
 
 usage: benches/export/run.py [--calls N] [--rounds N]
 
-`inertial export --to c` writes one code; CasADi the other, from a recursive Newton-Euler algorithm in its symbols (SX) with the constants of
-Pinocchio's model (the wheels of Pinocchio have neither `pinocchio.casadi` nor its own code generation). CasADi's regressor is
-the derivative of the torques by all parameters; that of inertial has the columns of the base parameters only. Pinocchio's `rnea` in C++ is in `benches/pinocchio`. Both are
-compiled with `gcc -O3`, called at the same states, and compared to 1e-10. Needs casadi and pin.
+`inertial export --to c` generates our code. CasADi generates the other from a recursive Newton-Euler algorithm in SX symbols with the
+constants of Pinocchio's model (the wheels of Pinocchio include neither `pinocchio.casadi` nor code generation). CasADi's regressor is the
+derivative of the torques with respect to all parameters; ours has only the columns of the base parameters. Both are compiled with
+`gcc -O3`, called at the same states, and their torques must agree to 1e-10. `benches/pinocchio` measures Pinocchio's `rnea` in C++.
+Needs casadi and pin.
 """
 
 import argparse
@@ -41,7 +42,7 @@ def rotation(axis, angle):
 
 
 def rnea(model, q, v, a, parameters):
-    """Torques of a chain of hinges: twists and wrenches in the bodies' frames. Parameters are m, h, and I about the frame."""
+    """Returns the torques of a chain of hinges, computed in body frames. Parameters are m, h, and I about the frame origin."""
     omega, alpha, linear = [ca.SX.zeros(3)], [ca.SX.zeros(3)], [ca.SX([0, 0, 9.81])]
     force, moment, turns = [None], [None], [None]
     for i in range(1, model.njoints):
@@ -78,7 +79,7 @@ def casadi_code(model, folder):
     values = np.concatenate([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     symbols = ca.SX.sym("p", len(values))
     full = rnea(model, q, v, a, symbols)
-    # Row by row, as the other code has it.
+    # Row-major, like our code.
     regressor = ca.Function("peer_regressor", [q, v, a], [ca.densify(ca.jacobian(full, symbols)).T])
     torques = ca.Function("peer_rnea", [q, v, a], [ca.densify(rnea(model, q, v, a, ca.SX(values)))])
     generator = ca.CodeGenerator("peer.c", {"with_header": False})
@@ -112,9 +113,9 @@ int main(int argc, char **argv) {
     arm_inverse_dynamics(q[k], v[k], a[k], t1);
     peer_rnea(in, out, 0, w, 0);
     for (int i = 0; i < ARM_NV; i++) { gap = fmax(gap, fabs(t1[i] - t2[i])); size = fmax(size, fabs(t1[i])); }
-    /* The regressors have other columns and are not compared here; the self-test of the code compares its own. */
+    /* The columns of the regressors differ, so they are not compared; the generated code tests its regressor itself. */
   }
-  if (!(gap <= 1e-10 * size)) { fprintf(stderr, "the codes differ by %g of %g\n", gap, size); return 1; }
+  if (!(gap <= 1e-10 * size)) { fprintf(stderr, "results differ by %g of %g\n", gap, size); return 1; }
   for (int r = 0; r < rounds; r++) {
     double t[5];
     t[0] = seconds();
@@ -142,13 +143,13 @@ def main():
     robots = next(
         p for prefix in pathlib.Path(pin.__file__).resolve().parents if (p := prefix / "share/example-robot-data/robots").is_dir()
     )
-    print(f"{'robot':8} {'function':18} {'inertial':>10} {'CasADi':>10} {'ratio':>7}   (ns, least processor time of {options.rounds} alternating runs; ratio above 1: inertial is faster)")
+    print(f"{'robot':8} {'function':18} {'inertial':>10} {'CasADi':>10} {'ratio':>7}   (ns, shortest processor time of {options.rounds} alternating runs; ratio above 1: inertial is faster)")
     for name, urdf, locked in ROBOTS:
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             model = pin.buildModelFromUrdf(str(robots / urdf))
             model = pin.buildReducedModel(model, [model.getJointId(j) for j in locked], pin.neutral(model))
-            # The finger that follows is held by the one that leads.
+            # Locking the first finger also locks the one that mimics it.
             locks = [x for j in locked[:1] for x in ("--lock", f"{j}=0")]
             export = [PROGRAM, "export", robots / urdf, "--to", "c", "--out", folder / "arm.c", *locks]
             subprocess.run(export, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

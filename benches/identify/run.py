@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Identification of a 7-axis arm from a long log: our program against Pinocchio + NumPy + CVXPY, in one run.
+"""Compares identification of a 7-axis arm from a long log by our program and by Pinocchio + NumPy + CVXPY, in one run.
 
 usage: benches/identify/run.py PROGRAM [--rows N] [--keep FOLDER]
 
-Both read the same CSV, low-pass it without phase at the same cut-off, reduce the regressors of every sample (and of every
-n-th, as our program does by default) to a triangular factor, and solve the same kind of problem: weighted least squares over
-pseudo-inertias that bodies can have and friction that is not negative. Joints slower than 2 % of their greatest speed are
-left out of the peer's rows, as is usual: the sign of their friction is uncertain. Prints the time of each stage of the peer,
-the time of both from start to end, how far the friction found is from the truth, and the peak memory of both. Needs the
-packages of scripts/python-requirements.txt.
+Both read the same CSV, apply a zero-phase low-pass filter with the same cut-off frequency, reduce the regressors of every sample (and of
+every n-th sample, the default of our program) to a triangular factor, and solve the same kind of problem: weighted least squares over
+physically consistent pseudo-inertias and nonnegative friction. As usual, joints slower than 2 % of their highest speed are excluded from
+the peer's rows, because the sign of their friction is uncertain. Prints the time of each stage of the peer, the total time, the error
+of the estimated friction and the peak memory of both. Needs the packages of scripts/python-requirements.txt.
 """
 import argparse
 import json
@@ -24,7 +23,7 @@ RATE = 1000.0
 AXES = ["0 0 1", "0 1 0", "0 0 1", "0 -1 0", "0 0 1", "0 1 0", "0 0 1"]
 LIMITS = 'lower="-2.9" upper="2.9" effort="300" velocity="5"'
 VISCOUS, COULOMB = 0.8, 1.5
-BLOCK = 2000  # samples whose regressors are factored at once
+BLOCK = 2000  # number of samples whose regressors are factored at once
 
 
 def model_text():
@@ -43,7 +42,7 @@ def model_text():
 
 
 def generate(folder, rows):
-    """A Fourier series with friction and sensor noise; the torques are Pinocchio's."""
+    """Writes the model and the log of a Fourier series with friction and sensor noise; Pinocchio computes the torques."""
     import numpy as np
     import pinocchio as pin
     (folder / "model.urdf").write_text(model_text())
@@ -114,7 +113,7 @@ def peer(folder, cutoff, every):
             counts[j] += moving.sum()
             factors[j] = np.linalg.qr(np.vstack([factors[j], rows[:len(part), j][moving]]), mode="r")
     stage("summary")
-    # Weights from the residuals of each joint's own least squares.
+    # Weights from the residuals of a separate least-squares fit of each joint.
     stacked = []
     for factor, count in zip(factors, counts):
         residual = abs(factor[n, n]) / np.sqrt(count)
@@ -137,9 +136,9 @@ def peer(folder, cutoff, every):
 
 
 def timed(command):
-    """Wall time and peak memory (MB) of a process, and what it printed.
+    """Returns elapsed time, peak memory (MB), JSON output and messages of a process.
 
-    Linux counts the memory that a process had before `exec`, this script's, so this script loads no packages itself.
+    Linux includes the memory that a process had before `exec`, so this script imports no large packages itself.
     """
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -174,14 +173,14 @@ def main():
         note = next(line for line in ours["csv"][3].splitlines() if "low-pass at" in line)
         cutoff = float(note.split("low-pass at ")[1].split()[0])
         every = int(re.search(r"one sample of (\d+)", ours["csv"][3])[1])
-        for name, step, mine in (("as decimated as ours", every, "csv"), ("every sample", 1, "every sample")):
+        for name, step, mine in (("downsampled like ours", every, "csv"), ("every sample", 1, "every sample")):
             seconds, memory, result, _ = timed([sys.executable, __file__, "--peer", folder, str(cutoff), str(step)])
             stages = ", ".join(f"{k} {v:.2f}" for k, v in result["stages"].items())
             viscous = max(abs(x - VISCOUS) for x in result["friction"][:7])
             coulomb = max(abs(x - COULOMB) for x in result["friction"][7:])
             print(f"peer, {name}: {seconds:.2f} s, {memory:.0f} MB ({stages}), "
                   f"friction within {viscous:.3f} (viscous), {coulomb:.3f} (Coulomb)")
-            print(f"  ratio {seconds / ours[mine][0]:.1f}, {seconds / ours['csv'][0]:.1f} to our default")
+            print(f"  ratio {seconds / ours[mine][0]:.1f}, {seconds / ours['csv'][0]:.1f} relative to our default")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures our kernels against Pinocchio's C++ ones, alternating in one process on the same URDFs.
+"""Compares our kernels with Pinocchio's C++ kernels, alternating in one process on the same URDFs.
 
 Needs a C++ compiler and the environment of scripts/python-env.sh (or INERTIAL_PYTHON) with PyPI's `pin` and
 `example-robot-data`. Eigen's headers, which `pin` needs but does not ship, come from PyPI's `cmeel-eigen`.
-The shim is compiled as the wheel is: -O3 -DNDEBUG for plain x86-64.
+The shim is compiled with the flags of the wheel: -O3 -DNDEBUG for plain x86-64.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORK = ROOT / "target" / "pinocchio"
 EIGEN = "cmeel-eigen==3.4.1"
-# As Pinocchio's own CMake targets define them.
+# Definitions of Pinocchio's CMake targets.
 DEFINES = [
     "-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION",
     "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
@@ -30,7 +30,7 @@ def output(*command):
 
 
 def build(python, prefix):
-    """Compiles shim.cpp unless it is there already."""
+    """Compiles shim.cpp unless an up-to-date library exists."""
     library = WORK / "libshim.so"
     source = HERE / "shim.cpp"
     if library.exists() and library.stat().st_mtime > source.stat().st_mtime:
@@ -39,7 +39,7 @@ def build(python, prefix):
     if not eigen.exists():
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", eigen, EIGEN], check=True)
     headers = next(eigen.glob("**/include/eigen3"))
-    print("compiling shim.cpp (a minute)", file=sys.stderr)
+    print("compiling shim.cpp (takes about a minute)", file=sys.stderr)
     command = ["c++", "-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", *DEFINES]
     command += [f"-I{prefix}/include", f"-I{headers}", str(source), "-o", str(library)]
     command += [f"-L{prefix}/lib", "-lpinocchio_default", f"-Wl,-rpath,{prefix}/lib"]
@@ -48,7 +48,7 @@ def build(python, prefix):
 
 
 def without_fingers(urdf):
-    """The Panda's arm alone: its fingers do not move."""
+    """Writes a URDF of the Panda arm with fixed fingers."""
     text = urdf.read_text()
     text = re.sub(r'(<joint name="panda_finger_joint\d" type=)"prismatic"', r'\1"fixed"', text)
     text = re.sub(r"<mimic[^>]*/>", "", text)

@@ -1,7 +1,7 @@
-// A C interface to the Pinocchio kernels that we measure against.
+// C interface to the measured Pinocchio kernels.
 //
-// The robot comes body by body from the reader that also feeds our kernels, so both compute the same thing in the same
-// order; joints about coordinate axes get Pinocchio's special types, as its own URDF reader does it.
+// The robot is built body by body from the model that our kernels use, so that both compute the same quantities in the same order.
+// Joints about coordinate axes get Pinocchio's special types, as in its URDF reader.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -60,36 +60,36 @@ void pin_add(Robot* robot, size_t parent, int type, const double* axis, const do
 
 void pin_finish(Robot* robot) { robot->data = std::make_unique<pin::Data>(robot->model); }
 
-// The torques stay in the robot's data.
+// Returns the torques, stored in the robot's data.
 const double* pin_rnea(Robot* robot, const double* q, const double* v, const double* a) {
   const auto& m = robot->model;
   return pin::rnea(m, *robot->data, Vector(q, m.nq), Vector(v, m.nv), Vector(a, m.nv)).data();
 }
 
-// The mass matrix stays in the robot's data, column-major; only its upper triangle is written.
+// Returns the mass matrix, stored in the robot's data, column-major; only the upper triangle is written.
 const double* pin_crba(Robot* robot, const double* q) {
   return pin::crba(robot->model, *robot->data, Vector(q, robot->model.nq)).data();
 }
 
-// The accelerations stay in the robot's data.
+// Returns the accelerations, stored in the robot's data.
 const double* pin_aba(Robot* robot, const double* q, const double* v, const double* tau) {
   const auto& m = robot->model;
   return pin::aba(m, *robot->data, Vector(q, m.nq), Vector(v, m.nv), Vector(tau, m.nv)).data();
 }
 
-// The placements of all joints stay in the robot's data; the position of the last is returned.
+// Computes the placements of all joints, stored in the robot's data; returns the position of the last one.
 const double* pin_kinematics(Robot* robot, const double* q) {
   pin::forwardKinematics(robot->model, *robot->data, Vector(q, robot->model.nq));
   return robot->data->oMi.back().translation().data();
 }
 
-// The regressor stays in the robot's data, column-major, nv rows.
+// Returns the regressor, stored in the robot's data, column-major with nv rows.
 const double* pin_regressor(Robot* robot, const double* q, const double* v, const double* a) {
   const auto& m = robot->model;
   return pin::computeJointTorqueRegressor(m, *robot->data, Vector(q, m.nq), Vector(v, m.nv), Vector(a, m.nv)).data();
 }
 
-// One regressor after the other into `out`, each as Pinocchio lays it out: the cheapest copy there is.
+// Copies the regressors of all samples to `out` in Pinocchio's memory layout, the cheapest possible copy.
 void pin_stack(Robot* robot, size_t samples, const double* q, const double* v, const double* a, double* out) {
   const auto& m = robot->model;
   const size_t size = robot->data->jointTorqueRegressor.size();

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""How fast the Python package is: importing it, regressors against Pinocchio's loop, summaries against the program, and two
-workers of a cluster against one. All in one run, the least of several rounds, in turn.
+"""Measures the Python package.
+
+Compares regressors with a loop over Pinocchio, summaries with the program, and two workers of a cluster with one, and measures the import
+time. Alternatives take turns in one run; times are the shortest of several rounds.
 
     benches/python/run.py [PROGRAM]      PROGRAM: target/release/inertial
 
-Needs the package itself, pin and dask[distributed] in this interpreter.
+Needs the package, pin and dask[distributed] in this interpreter.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ SAMPLES = 20_000
 
 
 def least(*works):
-    """The least time of each, taken in turn so that all meet the same machine."""
+    """Returns the shortest time of each function; the functions run alternately, under the same load."""
     times = [[] for _ in works]
     for _ in range(ROUNDS):
         for list_, work in zip(times, works, strict=True):

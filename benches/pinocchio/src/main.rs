@@ -1,7 +1,7 @@
-//! Our inverse dynamics and regressors against Pinocchio's, alternating in one process on the same robots.
+//! Comparison of our dynamics and regressors with Pinocchio's, alternating in one process on the same robots.
 //!
-//! `run.py` builds the C++ side and calls this. Each row prints Pinocchio's best time and the ratios of ours to it: of
-//! the minima (what the code costs) and the median over rounds (what a busy machine sees).
+//! `run.py` builds the C++ library and runs this program. Each row prints Pinocchio's shortest time and two ratios of
+//! our time to it: the ratio of the minima (cost of the code) and the median over rounds (includes the machine's load).
 
 mod pinocchio;
 
@@ -21,7 +21,7 @@ use pinocchio::{Pinocchio, Robot};
 
 const ROUNDS: usize = 200;
 
-/// Size of the stacked matrices: twice the second-level cache of large processors.
+/// Size of the stacked matrices in bytes: twice the second-level cache of large processors.
 const STACK_BYTES: usize = 4 << 20;
 
 /// Random states of a robot.
@@ -32,7 +32,7 @@ struct States {
     a: Vec<f64>,
 }
 
-/// Uniform numbers in -1..1, the same in every run.
+/// Returns a uniform number in -1..1; the sequence is the same in every run.
 fn uniform(state: &mut u64) -> f64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
@@ -104,7 +104,7 @@ fn robot(name: &str, mechanism: &Mechanism, pinocchio: &Pinocchio) -> Result<(),
     stacks(mechanism, &plain, &fused, &mut theirs)
 }
 
-/// Both must compute the same.
+/// Checks that both compute the same torques and regressors.
 fn check(mechanism: &Mechanism, ours: &InverseDynamics, theirs: &mut Robot) -> Result<(), String> {
     let states = States::new(mechanism, 3);
     let (nv, width) = (mechanism.nv(), mechanism.parameter_count());
@@ -136,7 +136,7 @@ fn check(mechanism: &Mechanism, ours: &InverseDynamics, theirs: &mut Robot) -> R
     Ok(())
 }
 
-/// Kinematics, mass matrix and forward dynamics must be the same, too.
+/// Checks that both compute the same kinematics, mass matrix and forward dynamics.
 fn check_tree(mechanism: &Mechanism, theirs: &mut Robot) -> Result<(), String> {
     let states = States::new(mechanism, 3);
     let nv = mechanism.nv();
@@ -152,7 +152,7 @@ fn check_tree(mechanism: &Mechanism, theirs: &mut Robot) -> Result<(), String> {
         let last = workspace.poses()[mechanism.bodies().len() - 1].translation;
         theirs.kinematics(q).iter().zip(&last).for_each(|(y, x)| note(0, *x, *y, 1.0));
         mass_matrix(mechanism, &mut workspace, q, &mut h).map_err(|e| e.to_string())?;
-        // By their inverse dynamics: their mass matrix expects joints numbered depth first, which files need not have.
+        // Computed by Pinocchio's inverse dynamics, because its mass matrix requires joints in depth-first order.
         let still = vec![0.0; nv];
         let bias = theirs.rnea(q, &still, &still).to_vec();
         let size = h.iter().chain(&bias).fold(0.0f64, |m, x| m.max(x.abs()));
@@ -167,7 +167,7 @@ fn check_tree(mechanism: &Mechanism, theirs: &mut Robot) -> Result<(), String> {
         let size = other.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         other.iter().zip(&a).for_each(|(y, x)| note(2, *x, *y, size));
     }
-    // Accelerations carry the condition of the mass matrix.
+    // The error of accelerations grows with the condition number of the mass matrix.
     if largest[0] > 1e-12 || largest[1] > 1e-12 || largest[2] > 1e-8 {
         return Err(format!(
             "kinematics, mass matrix or forward dynamics differ by {largest:?} of the largest"
@@ -176,7 +176,7 @@ fn check_tree(mechanism: &Mechanism, theirs: &mut Robot) -> Result<(), String> {
     Ok(())
 }
 
-/// Kinematics, mass matrix and forward dynamics of one configuration.
+/// Compares kinematics, mass matrix and forward dynamics of one configuration.
 fn tree(mechanism: &Mechanism, theirs: &mut Robot) {
     let (nq, nv) = (mechanism.nq(), mechanism.nv());
     let states = States::new(mechanism, 64);
@@ -314,7 +314,7 @@ fn batches(
     Ok(())
 }
 
-/// Dense matrices of so many samples that they do not fit into a core's own cache.
+/// Compares dense regressors of a batch that does not fit into the cache of a core.
 fn stacks(
     mechanism: &Mechanism,
     plain: &InverseDynamics,
@@ -347,7 +347,7 @@ fn stacks(
     Ok(())
 }
 
-/// A serial chain, or a binary tree, of `n` revolute bodies.
+/// Builds a serial chain or a binary tree of `n` revolute bodies.
 fn grown(n: usize, tree: bool) -> Result<Mechanism, String> {
     let mut builder = MechanismBuilder::new("grown", "link0");
     let axes = [Vector3::z(), Vector3::y(), Vector3::x()];
@@ -367,7 +367,7 @@ fn grown(n: usize, tree: bool) -> Result<Mechanism, String> {
     builder.build(&BuildOptions::default()).map_err(|e| e.to_string())
 }
 
-/// How the cost grows: inverse dynamics per body, the regressor per (joint, body moved by it) pair.
+/// Measures the scaling of inverse dynamics (time per body) and of the regressor (time per joint and body moved by it).
 fn growth() -> Result<(), String> {
     println!("growth (AVX2+FMA where the machine has it; best of several runs)");
     println!(
@@ -405,7 +405,7 @@ fn growth() -> Result<(), String> {
     Ok(())
 }
 
-/// Shortest time of one call, in seconds.
+/// Returns the shortest time of one call in seconds.
 fn best(repeats: usize, mut call: impl FnMut()) -> f64 {
     let mut shortest = f64::INFINITY;
     for _ in 0..50 {
@@ -418,7 +418,7 @@ fn best(repeats: usize, mut call: impl FnMut()) -> f64 {
     shortest
 }
 
-/// Arguments: the shared library, then `NAME:fixed|floating:URDF` for each robot.
+/// Runs the comparisons. Arguments are the shared library, then `NAME:fixed|floating:URDF` for each robot.
 fn run() -> Result<(), String> {
     let mut arguments = std::env::args().skip(1);
     let library = arguments.next().ok_or("usage: LIBRARY NAME:fixed|floating:URDF…; run.py makes both")?;

@@ -22,12 +22,12 @@ type Add = unsafe extern "C" fn(
     *const f64,
 );
 
-/// The library, loaded once.
+/// Loaded shared library.
 pub struct Pinocchio {
     library: Library,
 }
 
-/// One robot in Pinocchio.
+/// A robot in Pinocchio.
 pub struct Robot {
     pointer: *mut c_void,
     size: (usize, usize),
@@ -43,7 +43,7 @@ pub struct Robot {
 impl Pinocchio {
     /// Loads the shared library that `run.py` builds.
     pub fn load(path: &Path) -> Result<Self, String> {
-        // SAFETY: the library's initialisers are those of Pinocchio, which any C++ program may run.
+        // SAFETY: the initialisers of the library are those of Pinocchio, which are safe to run.
         let library = unsafe { Library::new(path) }.map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Self { library })
     }
@@ -108,7 +108,7 @@ impl Pinocchio {
 }
 
 impl Robot {
-    /// Inverse dynamics.
+    /// Computes inverse dynamics.
     pub fn rnea(&mut self, q: &[f64], v: &[f64], a: &[f64]) -> &[f64] {
         // SAFETY: the arrays have the robot's sizes, and so has the result, which lives until the next call.
         unsafe {
@@ -117,7 +117,7 @@ impl Robot {
         }
     }
 
-    /// Forward dynamics.
+    /// Computes forward dynamics.
     pub fn aba(&mut self, q: &[f64], v: &[f64], tau: &[f64]) -> &[f64] {
         // SAFETY: the arrays have the robot's sizes, and so has the result, which lives until the next call.
         unsafe {
@@ -126,7 +126,7 @@ impl Robot {
         }
     }
 
-    /// The upper triangle of the mass matrix, column-major.
+    /// Computes the upper triangle of the mass matrix, column-major.
     pub fn crba(&mut self, q: &[f64]) -> &[f64] {
         // SAFETY: the array has the robot's size, and so has the result, which lives until the next call.
         unsafe {
@@ -135,7 +135,7 @@ impl Robot {
         }
     }
 
-    /// Forward kinematics of all bodies; returns the position of the last.
+    /// Computes forward kinematics of all bodies; returns the position of the last one.
     pub fn kinematics(&mut self, q: &[f64]) -> &[f64] {
         // SAFETY: the array has the robot's size; the result has three numbers and lives until the next call.
         unsafe {
@@ -144,7 +144,7 @@ impl Robot {
         }
     }
 
-    /// The torque regressor, column-major.
+    /// Computes the torque regressor, column-major.
     pub fn regressor(&mut self, q: &[f64], v: &[f64], a: &[f64]) -> &[f64] {
         // SAFETY: as above.
         unsafe {
@@ -153,7 +153,7 @@ impl Robot {
         }
     }
 
-    /// Many regressors, one after the other.
+    /// Computes the regressors of several samples into `out`.
     pub fn stack(&mut self, count: usize, q: &[f64], v: &[f64], a: &[f64], out: &mut [f64]) {
         assert!(out.len() >= count * self.size.0 * self.size.1);
         // SAFETY: as above, and `out` has room.

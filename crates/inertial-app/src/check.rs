@@ -218,7 +218,7 @@ impl Outcome {
         let outcome = judged(&again, &Options { all: true, ..options.clone() }, &Extents::default())?;
         ensure!(
             outcome.consistent,
-            "{}: the nearest parameters could not be written exactly enough",
+            "{}: the nearest consistent parameters lose too much precision when written",
             model.label
         );
         Ok(text)

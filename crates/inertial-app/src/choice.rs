@@ -271,11 +271,11 @@ pub enum AnalysisTable {
 choice! {
     AnalysisTable {
         Parameters "parameters" "Every parameter with its status and combination",
-        NullSpace "null-space" "Changes of parameters that change no measurement, with their reasons",
+        NullSpace "null-space" "Null space: changes of parameters that no measurement detects, with their reasons",
     }
     Base { Fixed "fixed" "", Floating "floating" "" }
     RotorModel {
-        None "none" "Mass of their carriers",
+        None "none" "Included in the mass of their carriers",
         Symmetric "symmetric" "One parameter each, the inertia about the axis",
         General "general" "Ten parameters each",
     }
@@ -286,9 +286,9 @@ choice! {
         Momentum "momentum" "",
     }
     TotalMomentum {
-        Zero "zero" "Only wheels take up angular momentum",
-        Angular "angular" "Known angular momentum: the robot tumbles",
-        Any "any" "Known: thrusters, or a drift that is measured",
+        Zero "zero" "Zero: only wheels exchange angular momentum",
+        Angular "angular" "Known angular momentum of a tumbling robot",
+        Any "any" "Known momentum, from thrusters or a measured drift",
     }
     Quantity {
         Mass "m" "Masses of the bodies",
@@ -304,17 +304,17 @@ choice! {
         Viscous "viscous" "",
         Coulomb "coulomb" "",
         Both "coulomb+viscous" "",
-        Asymmetric "asymmetric" "Viscous, and a Coulomb friction for each direction",
-        Stribeck "stribeck" "Coulomb, viscous, and more at low speed",
+        Asymmetric "asymmetric" "Viscous, and separate Coulomb friction for each direction",
+        Stribeck "stribeck" "Coulomb and viscous, with higher friction at low speed",
     }
-    Offset { Auto "auto" "Where the data call for it", Yes "yes" "Of all joints", No "no" "" }
+    Offset { Auto "auto" "For joints whose data require it", Yes "yes" "For all joints", No "no" "" }
     Estimator {
         Ols "ols" "Ordinary least squares",
         Wls "wls" "Least squares weighted by the noise of each joint",
         Irls "irls" "Weighted least squares with less weight on outliers",
         Consistent "consistent" "Weighted least squares over physically consistent bodies, with a prior",
         Eiv "eiv" "Maximum likelihood with noise in the regressor (momentum)",
-        Bcls "bcls" "Least squares less the bias of noise in the regressor (momentum)",
+        Bcls "bcls" "Least squares corrected for the bias of noise in the regressor (momentum)",
     }
     Solver {
         Barrier "barrier" "Linear matrix inequalities",
@@ -335,7 +335,7 @@ choice! {
     }
     Inertias {
         Base "base" "Base parameters, all others zero: the same forces in fewer operations",
-        All "all" "Those of the model",
+        All "all" "All parameters of the model",
     }
     ColumnOrder {
         Rows "inertial" "m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz",
@@ -369,12 +369,12 @@ choice! {
     Combinations {
         First "first" "The first ones in binary order, as many as there are intervals",
         Best "best" "The most informative ones, as many as there are intervals",
-        Printed "printed" "Those that algorithm 1 of the paper keeps as printed",
-        Refreshed "refreshed" "The same, compared with what is kept so far",
-        Counted "counted" "The same, by the number of significant singular values alone, as its text says",
+        Printed "printed" "Those selected by algorithm 1 of the paper, as printed",
+        Refreshed "refreshed" "Those selected by algorithm 1, compared with the ones selected so far",
+        Counted "counted" "Those selected by algorithm 1, by the number of significant singular values only, as described in the paper",
     }
     Arithmetic {
-        Fastest "fast" "Fused products where the processor has them",
+        Fastest "fast" "Fused multiply-add if the processor has it",
         Reproducible "reproducible" "The same bits on every processor",
     }
     Robust { Mean "mean" "", Worst "worst" "" }

@@ -110,7 +110,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         let target = known.columns()[k].target.clone();
         let reason = match () {
             () if of_map => "by the column map".to_owned(),
-            () if !is_number && target.is_none() => "no numbers".to_owned(),
+            () if !is_number && target.is_none() => "not numeric".to_owned(),
             () => found.reason.clone(),
         };
         Column {
@@ -160,7 +160,7 @@ fn unknown_joints(model: &Model, targets: &[String]) -> Option<String> {
 
 /// Returns a column map for the user to complete for a file without a header, guessed from the number of its columns.
 fn guessed_map(columns: usize, model: Option<&Model>) -> String {
-    let mut out = String::from("# a guess by the number of columns: check it\n[columns]\nt = \"column_1\"\n");
+    let mut out = String::from("# guessed from the number of columns: check it\n[columns]\nt = \"column_1\"\n");
     let rest = columns.saturating_sub(1);
     let quantities: &[&[&str]] = &[&["q", "tau"], &["q", "dq", "tau"], &["q", "dq", "ddq", "tau"]];
     let joints = model.map(|m| m.mechanism.nv());

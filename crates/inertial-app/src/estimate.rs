@@ -106,7 +106,7 @@ impl Estimate {
             ensure_option!(
                 named == solver,
                 "solver",
-                "{}: the estimator names another solver; use the estimator consistent",
+                "{}: the estimator selects another solver; use the estimator consistent",
                 solver.word()
             );
         }
@@ -121,7 +121,7 @@ impl Estimate {
         ensure_option!(
             solver.is_none() || estimator == Some(Estimator::Consistent),
             "solver",
-            "only the estimator consistent has solvers"
+            "only the estimator consistent has a solver"
         );
         (self.estimator, self.solver) = (estimator, named.or(solver).unwrap_or_default());
         Ok(())
@@ -133,17 +133,17 @@ impl Estimate {
         ensure_option!(
             self.bounds_on.is_empty() || !self.noise_bound.is_empty(),
             "noise-bound",
-            "intervals need a bound of the noise"
+            "guaranteed intervals need a noise bound"
         );
         ensure_option!(
             self.noise_bound.is_empty() || !self.bounds_on.is_empty(),
             "bounds-on",
-            "a bound of the noise is for intervals: name their quantities"
+            "a noise bound needs the quantities whose intervals are computed"
         );
         ensure_option!(
             !self.posterior || matches!(self.estimator, None | Some(Estimator::Consistent)),
             "posterior",
-            "only the estimator consistent has a posterior of consistent bodies"
+            "credible intervals need the estimator consistent"
         );
         // `Duration` stores seconds in 64 bits.
         ensure_option!(
@@ -152,7 +152,7 @@ impl Estimate {
             "expected seconds, from zero to 1e9"
         );
         let weighted = self.prior_weight.is_some();
-        ensure_option!(!weighted || self.prior != "none", "prior-weight", "there is no prior to weigh");
+        ensure_option!(!weighted || self.prior != "none", "prior-weight", "there is no prior to weight");
         Ok(())
     }
 
@@ -177,7 +177,7 @@ impl Estimate {
             Some(Estimator::Bcls | Estimator::Eiv) => {
                 return Err(Error::option(
                     "estimator",
-                    "bcls and eiv estimate from momentum: measured must be momentum",
+                    "bcls and eiv need measured momentum",
                 ));
             }
         };

@@ -81,12 +81,12 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     ensure_option!(
         options.estimate.bounds_on.is_empty(),
         "bounds-on",
-        "guaranteed intervals need forces: momentum has none"
+        "guaranteed intervals need measured forces, not momentum"
     );
     ensure_option!(
         !options.estimate.posterior,
         "posterior",
-        "credible intervals need forces: momentum has none"
+        "credible intervals need measured forces, not momentum"
     );
     if options.write {
         check_writable(model)?;
@@ -97,7 +97,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         Some(Estimator::Bcls) => Library::Bcls.into(),
         None | Some(Estimator::Eiv) => Library::Eiv.into(),
         Some(Estimator::Wls | Estimator::Irls) => {
-            return Err(Error::option("estimator", "from momentum expected ols, bcls, eiv or consistent"));
+            return Err(Error::option("estimator", "expected ols, bcls, eiv or consistent for momentum"));
         }
         Some(Estimator::Consistent) => options.estimate.options(model, Subject::Robot, context)?,
     };
@@ -154,7 +154,7 @@ pub(crate) fn validate(
     ensure_option!(
         mechanism.base() == Base::Floating,
         "measured",
-        "momentum needs a robot that flies: make its base floating"
+        "momentum needs a free-flying robot: make its base floating"
     );
     let options = Options { log: log.clone(), ..Options::default() };
     let mut all = Stack::default();
@@ -197,7 +197,7 @@ impl Data {
         let given: Vec<usize> = (0..6).filter(|&k| log.column(MOMENTUM[k]).is_some()).collect();
         if let Some(missing) = (3..6).find(|k| !given.contains(k)) {
             bail!(
-                "{path}: there is no column {}: the momentum of the robot without its wheels",
+                "{path}: there is no column {} (momentum of the robot without its wheels)",
                 MOMENTUM[missing]
             );
         }

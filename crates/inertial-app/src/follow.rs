@@ -90,23 +90,23 @@ pub fn run(
 ) -> Result<()> {
     options.check()?;
     let joints = options.unknowns.given_joint_model(model, context)?;
-    ensure_option!(joints.columns.is_empty(), "joint-model", "a stream has no further columns for formulas");
+    ensure_option!(joints.columns.is_empty(), "joint-model", "formulas cannot use log columns of a stream");
     let measured = options.unknowns.measured;
     let floating = model.mechanism.base() == Base::Floating;
     ensure_option!(
         floating || matches!(measured, None | Some(Measured::JointTorques)),
         "measured",
-        "a stream is read for joint torques and, of a floating base, its wrench"
+        "a stream with a fixed base needs joint-torques"
     );
     ensure_option!(
         measured != Some(Measured::Momentum),
         "measured",
-        "estimates from momentum need every sample of the logs: there are no streams of it"
+        "estimation from momentum needs all samples of the logs; streams are not supported"
     );
     ensure_option!(
         model.mechanism.loops().is_empty(),
         "follow",
-        "a stream is read for robots without loops: identify from a log instead"
+        "streams are not supported for robots with loops: identify from a log instead"
     );
     let mut log = options.log.options(&[]);
     if measured == Some(Measured::BaseWrench) {
@@ -242,7 +242,7 @@ impl<'a, 'e, 'm> State<'a, 'e, 'm> {
     fn finish(&mut self) -> Result<()> {
         ensure!(
             self.first.is_some(),
-            "ended before a whole window of {} s: nothing can be said",
+            "ended before the first window of {} s, so no estimate is possible",
             self.own.window
         );
         self.absorb()?;

@@ -37,16 +37,16 @@ impl Options {
         let Self { identify, spread, loaded, known_payload } = self;
         identify.check()?;
         ensure_option!(*spread > 0.0 && spread.is_finite(), "gains", "expected a number above zero");
-        ensure_option!(!identify.estimate.is_robust(), "gains", "expected another estimator than irls");
+        ensure_option!(!identify.estimate.is_robust(), "gains", "the estimator irls is not supported");
         ensure_option!(
             identify.unknowns.friction != crate::choice::Friction::Stribeck,
             "gains",
-            "expected friction that is linear in its unknowns, not stribeck"
+            "the friction stribeck is not supported, because it is nonlinear in its unknowns"
         );
         ensure_option!(
             loaded.is_empty() == known_payload.is_none(),
             "known-payload",
-            "logs with a payload and the payload itself belong together"
+            "loaded logs and the known payload must be given together"
         );
         Ok(())
     }
@@ -102,7 +102,7 @@ impl FromStr for Payload {
         let exists = judge(&central, DEFAULT_TOLERANCE).is_ok_and(|verdict| verdict.is_consistent());
         if numbers[0] <= 0.0 || !exists {
             return Err(format!(
-                "'{text}' is no body: expected a mass above zero, and principal moments of inertia none of which exceeds the sum of the others"
+                "'{text}' is not a possible body: expected a mass above zero, and principal moments of inertia none of which exceeds the sum of the others"
             ));
         }
         Ok(Self { link: link.to_owned(), inertia, is_free: numbers.len() == 1, text: text.to_owned() })
@@ -148,7 +148,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
                 format!("{x} ± {error}")
             };
             let centre = [1, 2, 3].map(centre).join(", ");
-            let text = format!("the centre of mass of the payload was found at {centre} m");
+            let text = format!("the centre of mass of the payload is estimated at {centre} m");
             context.note(&Note::Log { log: options.loaded.join(", "), text });
         }
         Ok::<_, inertial::Error>(result)

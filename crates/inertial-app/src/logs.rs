@@ -140,7 +140,7 @@ impl LogOptions {
         ensure_option!(
             !off || !matches!(self.cutoff, Cutoff::Hz(_)),
             "cutoff",
-            "there is no cut-off where the filter is off"
+            "the filter is off and has no cut-off"
         );
         ensure_option!(
             self.resample.is_none_or(|hz| FREQUENCIES.contains(&hz)),
@@ -149,7 +149,7 @@ impl LogOptions {
             FREQUENCIES.start(),
             FREQUENCIES.end()
         );
-        ensure_option!(self.decimate != Some(0), "decimate", "expected a number of samples, one at least");
+        ensure_option!(self.decimate != Some(0), "decimate", "expected a number of samples, at least one");
         Ok(())
     }
 
@@ -176,7 +176,7 @@ impl LogOptions {
             let wanted = value(&given);
             let same = !made.is_empty() && made.iter().all(|source| value(source) == wanted);
             if wanted != value(&usual) && !same {
-                let reason = "is a summary of logs that were prepared otherwise: give the logs themselves";
+                let reason = "is a summary of logs that were prepared with other options: give the logs themselves";
                 return Err(Error::option(option, format!("{name} {reason}")));
             }
         }
@@ -269,7 +269,7 @@ fn held_joints(error: inertial_data::Error) -> Error {
             Error::Hint {
                 reason: error.to_string(),
                 option: "lock",
-                effect: "holds joints that the log does not have",
+                effect: "locks joints that the log does not have",
             }
         }
         _ => Error::Data(error),
@@ -331,7 +331,7 @@ pub(crate) fn saved_summary(context: &Context<'_>, name: &str) -> Result<Option<
     }
     let mut text = String::new();
     context.inputs.open(name).at(name)?.take(LIMIT + 1).read_to_string(&mut text).at(name)?;
-    ensure!(text.len() as u64 <= LIMIT, "{name}: is larger than any summary");
+    ensure!(text.len() as u64 <= LIMIT, "{name}: is too large for a summary");
     let read = serde_json::from_str(&text);
     read.map(Some).map_err(|e| Error::Input(format!("{name}: is not a summary: {e}")))
 }

@@ -133,16 +133,16 @@ impl Note {
             Self::Log { log, text } => format!("{log}: {text}"),
             Self::Model(text) | Self::Written(text) => text.clone(),
             Self::NotInModel => {
-                "the format of the model has no place for all values of joints (offsets, rotor inertias, some friction): all of them are \
-                 in NAME.joints.json beside it, which validate and export read"
+                "the model format cannot hold all joint values (offsets, rotor inertias, some friction): all of them are in \
+                 NAME.joints.json beside the model, which validate and export read"
                     .into()
             }
-            Self::JointFile(name) => format!("the terms of the joints come from {name}"),
+            Self::JointFile(name) => format!("the joint terms are read from {name}"),
             Self::OtherJointFile(name) => {
                 format!("{name} was written for another version of the model and is not used")
             }
             Self::NoRotorsInUrdf => {
-                "a URDF has no place for reflected rotor inertias: they are in the result only".into()
+                "a URDF cannot hold reflected rotor inertias: they are in the result only".into()
             }
             Self::NotWritten { before, after } => format!(
                 "the model was not written: it would predict the torques worse ({:.1} %) than the given one ({:.1} %); {} writes it anyway",
@@ -154,12 +154,12 @@ impl Note {
                 format!("the model was not written: the verdict is \"do not use\"; {} writes it anyway", spell("force"))
             }
             Self::NotJudged(names) => format!(
-                "{}: fewer than {} samples count, too few to judge the model: no threshold is met",
+                "{}: fewer than {} usable samples, too few to judge the model: the threshold is not met",
                 names.join(", "),
                 Validation::ENOUGH
             ),
             Self::SameLog([a, b]) => {
-                format!("{a} and {b} have common rows: what counts twice makes standard errors too small")
+                format!("{a} and {b} share rows; counting them twice makes standard errors too small")
             }
             Self::ValidatedWithFitted([a, b]) => {
                 format!("{a} overlaps the fitted log {b}: validate with a different log")
@@ -167,30 +167,30 @@ impl Note {
             Self::MixedPreparation([a, b]) => format!(
                 "{a} and {b} were prepared with different options (filter, joints, slow samples): their residuals are not comparable"
             ),
-            Self::BaseRests => "there are no columns base.x … base.qw: the base rests".into(),
+            Self::BaseRests => "no columns base.x … base.qw: the base is taken as fixed".into(),
             Self::WheelsLocked => {
-                format!("wheels turn only with {} momentum: here they count as locked", spell("measured"))
+                format!("wheels turn only with {} momentum: here they are taken as locked", spell("measured"))
             }
-            Self::UnusedColumns(names) => format!("columns that are not used: {}", names.join(" ")),
+            Self::UnusedColumns(names) => format!("unused columns: {}", names.join(" ")),
             Self::NotLogged(held) => {
                 let held: Vec<String> = held.iter().map(|s| format!("{}={}", s.column, s.value)).collect();
                 format!(
-                    "joints that the logs do not have are held: {} ({} holds them elsewhere)",
+                    "joints that the logs do not have are locked: {} ({} sets other positions)",
                     held.join(", "),
                     spell("lock")
                 )
             }
-            Self::HeldStill(names) => format!("the limits hold {} still", names.join(", ")),
+            Self::HeldStill(names) => format!("the limits leave no motion for {}", names.join(", ")),
             Self::EffortNotHeld(names) => format!(
-                "the friction of {} in the model reaches the effort limit, which is not held: check both",
+                "the friction of {} in the model reaches the effort limit, which is therefore not enforced: check both",
                 names.join(", ")
             ),
             Self::ActLikeLinks(names) => {
-                format!("{} act like the inertia of their links and count there", names.join(", "))
+                format!("{} cannot be separated from the inertia of their links and are included there", names.join(", "))
             }
-            Self::BaseHeld => format!("the base is held still: {} X,A moves it", spell("base-motion")),
+            Self::BaseHeld => format!("the base is held still: {} X,A lets it move", spell("base-motion")),
             Self::Lag { seconds, std_error } => format!(
-                "torques come {} ± {} ms {} than the motion: corrected ({} {} does the same elsewhere)",
+                "the torques are recorded {} ± {} ms {} than the motion; this is corrected ({} {} sets the same lag)",
                 significant(1e3 * seconds.abs(), 3),
                 significant(1e3 * std_error, 1),
                 if *seconds < 0.0 { "earlier" } else { "later" },
@@ -207,7 +207,7 @@ impl Note {
                     spell("iterations")
                 ),
                 SearchEnd::Stopped | SearchEnd::Converged => {
-                    "the search was stopped before it converged: this is the best motion until then".into()
+                    "the search was stopped before it converged: this is the best motion found".into()
                 }
             },
             Self::Mesh { file, reason, link } => {

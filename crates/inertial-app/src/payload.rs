@@ -61,12 +61,12 @@ impl Options {
         ensure_option!(
             !self.estimate.is_robust(),
             "estimator",
-            "irls weighs samples of a whole robot's joint torques: a payload takes ols, wls or consistent"
+            "expected ols, wls or consistent for a payload, not irls"
         );
         ensure_option!(
             matches!(self.estimate.prior.as_str(), "model" | "none"),
             "prior",
-            "a payload takes 'model' (a ball of water with the measured mass) or 'none', not {}",
+            "expected 'model' (a ball of water with the measured mass) or 'none' for a payload, not {}",
             self.estimate.prior
         );
         self.log.check()?;
@@ -236,7 +236,7 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
     }
     ensure!(
         result.excited > 0,
-        "{logs}: the sensor never turns, so its offsets cannot be told from the payload: hold it in several orientations"
+        "{logs}: the sensor never rotates, so its offsets cannot be separated from the payload: hold it in several orientations"
     );
     notes.iter().for_each(|note| context.note(note));
     let mut tracks = Vec::new();
@@ -363,7 +363,7 @@ fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> 
                     && change(log, mechanism.nq(), mechanism.joints()[bodies[body].joint].q_range()) > HELD)
             {
                 let name = &mechanism.joints()[bodies[body].joint].name;
-                bail!("the joint {name} moves what the sensor on {link} carries: hold it still");
+                bail!("the joint {name} moves parts of the load of the sensor on {link}: keep it still");
             }
         }
     }
@@ -389,7 +389,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
     ensure_option!(
         !joint_model.stribeck,
         "friction",
-        "a payload takes friction that is linear in its unknowns, not stribeck"
+        "expected friction that is linear in its unknowns for a payload, not stribeck"
     );
     joint_model.search_couplings = false;
     let alone = own.unloaded.is_empty();
@@ -417,7 +417,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
             ensure_option!(
                 own.holdout.is_none() || role != Role::Loaded,
                 "holdout",
-                "{path} is a summary: a part of a log needs the log itself"
+                "{path} is a summary: holding out a part needs the log itself"
             );
             summary.check(&equations).at(&path)?;
             own.log.check_summary(&path, &summary)?;

@@ -442,7 +442,7 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
             let known = part.clone().any(|k| contact.columns[k].is_some());
             if let Some(axis) = unknown.filter(|_| known) {
                 bail!(
-                    "there is no column contact.{link}.{}, but others of that wrench are there",
+                    "there is no column contact.{link}.{}, but other columns of that wrench are present",
                     AXES[axis]
                 );
             }
@@ -462,7 +462,7 @@ fn independent_joints(closed: &ClosedMechanism<'_>) -> Result<Mechanism> {
         let independent = joint.v_range().filter(|v| closed.independent().contains(v)).count();
         ensure!(
             independent == 0 || independent == joint.v_range().len(),
-            "joint {} is independent in part only: mark other joints as independent",
+            "joint {} is only partly independent: mark other joints as independent",
             joint.name
         );
         if independent > 0 {

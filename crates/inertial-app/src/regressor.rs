@@ -90,7 +90,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     }
     ensure!(
         used == forces.len(),
-        "{}: it has {} numbers, and {} has {} rows: expected one number for each row",
+        "{}: has {} numbers, but {} has {} rows: expected one number for each row",
         options.rhs,
         forces.len(),
         options.regressor,
@@ -144,7 +144,7 @@ impl Subject {
             let ball = Inertia::from_com(mass, Vector3::zeros(), moment);
             let note = format!(
                 "without a model the prior of each body is a ball of {mass} kg with a radius of {radius} m: values that the \
-                 rows do not show come from it"
+                 rows do not determine come from it"
             );
             ((1..=count).map(|k| format!("body{k}")).collect(), vec![ball; count], Some(note))
         };

@@ -44,7 +44,7 @@ impl Unknowns {
         ensure_option!(
             self.measured != Some(Measured::Momentum),
             "measured",
-            "estimates from momentum need every sample of the logs: there are no summaries, streams and fleets of it"
+            "estimation from momentum needs all samples of the logs; summaries, streams and fleets are not supported"
         );
         let measured = self.measured.unwrap_or(Measured::JointTorques);
         Equations::measuring(&model.mechanism, joints, DEFAULT_SNAP, measured).at(&model.label)

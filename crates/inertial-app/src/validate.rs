@@ -75,7 +75,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     for name in &options.logs {
         ensure!(
             saved_summary(context, name)?.is_none(),
-            "{name}: is a summary, made for the unknowns of one identification: a validation needs the log itself"
+            "{name}: is a summary: validation needs the log itself"
         );
         let mut log = Recording::open(context, &options.log, &equations, None, name)?;
         let all = 0..log.len();

@@ -18,7 +18,7 @@ use crate::shell::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
-  inertial analyze builtin:puma560                      the table of a classic
+  inertial analyze builtin:puma560                      a classic example
   inertial analyze robot.urdf --base floating --json
   inertial analyze builtin:cheetah-leg --compare floating
   inertial analyze builtin:puma560 --rotors symmetric   with the inertias of motors
@@ -30,25 +30,25 @@ const DETAILS: &str = "\
 No data are needed: the answer follows from the robot's kinematics and holds for every
 experiment. The recursive parameter nullspace algorithm gives an upper bound of the rank, exact
 sampling over prime fields a lower bound; where the two agree the rank is proved. With loops,
-exactly closed motions decide the rank, and geometric principles (drng) explain it: --explain
-draws the graph of bodies, joints and loops; with --out NAME.svg, as a picture.
+the rank is computed from exactly closed motions, and geometric principles (drng) explain it:
+--explain draws the graph of bodies, joints and loops; with --out NAME.svg, as a picture.
 
 Model files carry rounded angles (1.5708 for a right one). Geometry within --snap of a special
 position (parallel, perpendicular, intersecting, zero) is taken as special; --snap 0 takes every
 number literally. Where that changes the rank, a warning names the joints.
 
---measured says what the sensors give: the torques of the joints, the wrench between base and
-world, both, or the momentum. --ballistic is free flight: no external force acts and that is
-known; with --measured base-wrench (which is then zero) only the motion is measured and at least
-the total mass cannot be identified. --joints names the joints that have a torque sensor.
+--measured selects the measured quantities: the torques of the joints, the wrench between base
+and world, both, or the momentum. --ballistic is free flight without external forces; with
+--measured base-wrench (which is then zero) only the motion is measured and at least the total
+mass cannot be identified. --joints names the joints that have a torque sensor.
 
---measured momentum is that of a free-flying robot without its wheels. --total-momentum zero, the
-default where the model has wheels, means that nothing pushes it and only its wheels take up
-angular momentum: without wheels only ratios of parameters show. With angular, the robot tumbles
-with a known angular momentum; with any, the default without wheels, it has thrusters or drifts,
-and its momentum is known.
+--measured momentum is the momentum of a free-flying robot without its wheels. --total-momentum
+zero, the default if the model has wheels, means that no external force acts and only the wheels
+take up angular momentum; without wheels, only ratios of parameters are identifiable. With
+angular, the robot tumbles with a known angular momentum. With any, the default without wheels, it
+has thrusters or drifts, and its momentum is known.
 
---rotors symmetric (or general) also counts a rotor for each driven joint that has none in the
+--rotors symmetric (or general) also adds a rotor for each driven joint that has none in the
 model: on the joint's axis, carried by the link before it, with gear ratio 100.
 
 --compare floating|fixed|MODEL shows what this set-up cannot identify but the other can, and

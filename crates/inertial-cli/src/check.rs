@@ -21,28 +21,28 @@ Examples:
   inertial check table.csv                      a printed table, judged by its digits";
 
 const DETAILS: &str = "\
-A body is physically consistent where its 4x4 pseudo-inertia is positive semidefinite within
+A body is physically consistent if its 4x4 pseudo-inertia is positive semidefinite within
 rounding: its mass is not negative and its principal moments about the centre of mass satisfy
-the triangle inequality. Each link is checked as the file gives it, rotors too (named
+the triangle inequality. Each link is checked as given in the file, rotors too (named
 JOINT.rotor). A link without mass is fine if it has no inertia either.
 
-A body that can exist is doubtful where an ellipsoid with its inertia has a density outside 1 to
-25,000 kg/m3, where its centre of mass or its inertia lies beyond the collision shapes of its link
-(boxes, cylinders, spheres), or where its values look filled in (powers of ten, the same about all
-axes). Doubts do not change the exit status.
+A consistent body is doubtful if an ellipsoid with its inertia has a density outside 1 to 25,000
+kg/m3, if its centre of mass or its inertia lies beyond the collision shapes of its link (boxes,
+cylinders, spheres), or if its values look like placeholders (powers of ten, the same about all
+axes). Doubtful bodies do not change the exit status.
 
 A CSV file is a printed table of parameters in the frames of the bodies, with the header
   body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz
-Each number stands for all that round to it. A body is consistent where such numbers are; where
-none are, that is proved (a semidefinite program).
+Each number represents all values that round to it. A body is consistent if some of these values
+are; otherwise its inconsistency is proved (a semidefinite program).
 
 --fix keeps mass and centre of mass and moves the inertia to the nearest consistent one: the
 second moments about the centre of mass are projected on the positive semidefinite cone
 (Frobenius norm). Without a positive mass the nearest body is a massless one. Nothing else in
 the file changes.
 
-Exit status: 0 all consistent, 1 some are not (also with --fix: the answer is about what was
-read), 2 bad input.
+Exit status: 0 all consistent, 1 some are not (also with --fix: the status refers to the input),
+2 bad input.
 
 JSON of one model: {\"schema\": \"inertial/check/1\", \"consistent\": ..., \"bodies\": [...]};
 of several: \"files\" holds such an object for each, with its name as \"file\".
@@ -129,7 +129,7 @@ fn judge(name: &str, args: &Args, shell: &Shell) -> Result<Judged> {
     if is_table(name) {
         ensure!(
             !args.fix && args.report.is_none(),
-            "{name}: a table has no model: --fix and --report need one"
+            "{name}: is a table, but --fix and --report need a model"
         );
         let outcome = run_table(name, &options, shell.disk())?;
         return Ok(Judged { label: name.to_owned(), name: String::new(), outcome });

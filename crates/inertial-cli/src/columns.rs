@@ -15,15 +15,15 @@ use crate::shell::Shell;
 const EXAMPLES: &str = "\
 Examples:
   inertial columns log.csv
-  inertial columns log.csv robot.urdf            by the names of its joints too; is anything missing?
+  inertial columns log.csv robot.urdf            also by its joint names; lists missing columns
   inertial columns log.csv --out map.toml        a column map to edit
   inertial identify robot.urdf log.csv --columns map.toml";
 
 const DETAILS: &str = "\
 Columns are recognised by their names: time, joints by number (from 0 or 1) or by name, positions,
 velocities, accelerations and torques as controllers and programs of the field call them (UR RTDE,
-Franka, KUKA, ABB, Unitree, ROS, PlotJuggler). identify and validate take them in the same way and
-say so. Commands and external torques are not taken. Currents need a scale in a column map.
+Franka, KUKA, ABB, Unitree, ROS, PlotJuggler). identify and validate recognise them in the same way
+and report it. Commands and external torques are not used. Currents need a scale in a column map.
 
 Exit status: 0 done, 1 the log lacks a column that MODEL needs, 2 bad input.
 

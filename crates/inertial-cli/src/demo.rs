@@ -24,14 +24,14 @@ use crate::output::Answer;
 use crate::shell::Shell;
 
 const HELP: &str = "\
-With the name of a model: are its bodies physically consistent, which forces and inertias act at
-its joints, what can any experiment reveal. Other demos are experiments with robots whose true
-parameters are known, some of them published ones:
+With the name of a model: checks its bodies, prints forces and inertias at its joints, and analyzes
+which parameters are identifiable. Other demos are experiments with robots whose true parameters
+are known, some of them published:
   arm           design, simulate and identify a seven-axis arm
   quadruped     a floating base: results of a simulated experiment
   space-robot   two arms in orbit: a published experiment repeated and improved
-  slow-motion   a body behind a force/torque sensor: slow motion shows little of its inertia
-  leg-on-bench  what legs that are identified on a bench do not predict of a running robot
+  slow-motion   a body behind a force/torque sensor: slow motion excites its inertia weakly
+  leg-on-bench  prediction errors of legs that were identified on a bench
   sampled-rank  why numerical ranks of mechanisms with loops go wrong
 
 Examples:
@@ -74,10 +74,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         shell.print(&builtin::names().map(line).collect::<String>())?;
         return Ok(Answer::Yes);
     }
-    ensure!(args.out.is_none() || args.name == "slow-motion", "--out: only slow-motion has a picture");
+    ensure!(args.out.is_none() || args.name == "slow-motion", "--out: only slow-motion has a figure");
     let own = [("published", args.published), ("plots", args.plots.is_some()), ("json", args.json)];
     for (option, given) in own {
-        ensure!(!given || args.name == "space-robot", "--{option}: is of space-robot alone");
+        ensure!(!given || args.name == "space-robot", "--{option}: only space-robot has this option");
     }
     match args.name.as_str() {
         "arm" => return arm::run(shell),

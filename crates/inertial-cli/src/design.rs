@@ -45,8 +45,8 @@ weak, and why. --prior-summary FILE adds the information of earlier logs (identi
 With --measured momentum the robot flies freely: the motion is that of its joints and reaction
 wheels, velocities at knots, for identify --measured momentum with noisy rates. A
 --workspace is then a box about the base, in its frame. --trajectory cycloid --criterion paper
-is the published way: in every interval each joint moves by its range in one direction, and
---combinations says which of all combinations of directions there are intervals for.
+is the published method: in every interval each joint moves by its range in one direction, and
+--combinations selects the combinations of directions, one per interval.
 
 --out NAME.csv writes t, q.J, dq.J, ddq.J; NAME.yaml a ROS JointTrajectory; NAME.json or NAME.toml
 the coefficients, which simulate reads. Give --out several times for several files.

@@ -22,14 +22,14 @@ Examples:
   inertial export robot.urdf --to kuka --link gripper";
 
 const DETAILS: &str = "\
-INPUT is a model, or a result of 'identify --json' where only its bodies are asked for. --values takes
-the bodies, friction and rotor inertias of a result into a model. Links that are fixed together share
-the inertia of their body in proportion to the model's.
+INPUT is a model, or a result of 'identify --json' if only its bodies are needed. --values replaces
+the bodies, friction and rotor inertias of the model by those of a result. Links that are fixed
+together share the inertia of their body in proportion to the model's.
 
 C code: C99, no allocation, no state, SI units; coordinates are listed in the header. The functions
 give the forces of a motion, those that hold the robot against gravity, friction, and the regressor
 of the base parameters, whose values are there too. The self-test compares them with numbers of the
-library: cc arm.c arm_test.c -lm && ./a.out. Robots with loops are refused.
+library: cc arm.c arm_test.c -lm && ./a.out. Robots with loops are not supported.
 
 Loads of controllers are in the frame of the link, which must be that of the flange.
 
@@ -54,7 +54,7 @@ pub struct Args {
     /// Inertias from which the C code computes forces
     #[arg(long, value_name = "WHICH", value_parser = choice::<Inertias>(), default_value = Inertias::default().word())]
     inertias: Inertias,
-    /// File to write, completely or not at all; of C code the source, beside which the others stand
+    /// File to write, completely or not at all; for C code the source, with the other files beside it
     #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Print the result as JSON
@@ -68,7 +68,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     shell.reserve(&args.out)?;
     let is_values = is_result(&args.input, shell.disk());
     if is_values && args.values.is_some() {
-        bail!("{}: is a result already: give the model first, then --values", args.input);
+        bail!("{}: is a result: give the model as INPUT and the result as --values", args.input);
     }
     let options = Options {
         to: args.to,
@@ -79,7 +79,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     };
     let options = args.out.as_deref().map_or(Ok(options.clone()), |out| options.named_after(out))?;
     if args.to == Target::C && args.out.is_none() && !args.json {
-        bail!("C code has several files: name the source by --out, such as --out arm.c");
+        bail!("C code has several files: give the name of the source with --out, such as --out arm.c");
     }
     let model =
         if is_values { None } else { Some(Model::load(&args.input, &args.model.options(), shell.disk())?) };

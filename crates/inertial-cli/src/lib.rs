@@ -59,7 +59,7 @@ input or the call is wrong.";
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Speed, or the same bits on every processor [default: fast, or what the environment variable `INERTIAL_ARITHMETIC` says]
+    /// Speed, or the same bits on every processor [default: fast, or the environment variable `INERTIAL_ARITHMETIC`]
     #[arg(long, value_name = "KIND", global = true, hide_short_help = true, value_parser = options::choice::<Arithmetic>())]
     arithmetic: Option<Arithmetic>,
 }

@@ -93,10 +93,10 @@ pub struct LogArgs {
     /// Topics of a ROS bag, separated by commas [default: the only one with joint states]
     #[arg(long, value_name = "TOPICS", hide_short_help = true)]
     topic: Option<String>,
-    /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
+    /// Leave out samples of joints slower than this fraction of their greatest speed, where the sign of friction is uncertain
     #[arg(long, value_name = "SHARE", default_value_t = LogOptions::default().slow, hide_short_help = true)]
     slow: f64,
-    /// Joints whose torques count, by name; columns of others are not read [default: all but torques that are zero throughout]
+    /// Joints whose torques are used, by name; columns of others are not read [default: all but torques that are zero throughout]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', hide_short_help = true)]
     joints: Vec<String>,
     /// Accept the units of the log even if they look wrong
@@ -113,7 +113,7 @@ fn cutoff(text: &str) -> Result<Word, String> {
 }
 
 fn samples(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a number of samples, one at least".into())
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a number of samples, at least one".into())
 }
 
 impl LogArgs {

@@ -25,25 +25,25 @@ Examples:
     --noise dq=5e-5,base.v=5e-5,base.w=8e-5 --seed 1 --out flight.csv";
 
 const DETAILS: &str = "\
-TRAJECTORY is CSV with a header: t in seconds and q.JOINT (or q1, q2, ...), perhaps dq.JOINT and
-ddq.JOINT, or a ROS JointTrajectory in YAML: the sensors are read at its rows, or at --rate. In
+TRAJECTORY is CSV with a header: t in seconds and q.JOINT (or q1, q2, ...), optionally dq.JOINT
+and ddq.JOINT, or a ROS JointTrajectory in YAML: the sensors are read at its rows, or at --rate. In
 between, positions alone are joined by a cubic spline, positions with velocities by quintic
 polynomials. --waypoints takes the rows as points to stop at, with quintic movements between.
 Or it is a trajectory file that 'inertial design' wrote (JSON or TOML), read at --rate.
 
-Without --forward the motion is given and the forces follow. A floating base moves as base.x ...
-base.qw (and base.vx ... base.alz) say, or rests. With loops the independent joints are given and
-the others follow.
+Without --forward the motion is given and the forces are computed. A floating base moves as given
+in base.x ... base.qw (and base.vx ... base.alz), or is fixed without these columns. With loops the
+independent joints are given and the others are computed.
 With --forward the forces are given (tau.JOINT, wrench.fx ... wrench.tz on a floating base,
-straight between rows, zero where not given) and the motion follows, from the first row's q and
-dq; energy and momentum are balanced and their drift is reported.
+linear between rows, zero if not given) and the motion is computed, from q and dq of the first row;
+the drift of energy and momentum is reported.
 With --measured momentum the robot flies freely: joints and reaction wheels (dq.WHEEL or
-q.WHEEL) are given and the base answers so that the total momentum stays what --momentum says
-(zero by default). Gravity plays no part: the world falls with the robot.
+q.WHEEL) are given and the base reacts so that the total momentum stays at --momentum (zero by
+default). Gravity is ignored: the robot is in free fall.
 
 --noise, --bias and --quantum are for columns or groups of them: q, dq, tau, tau.elbow, base.v,
-base.w, base.q (an angle), wrench.f, momentum. The longest name that fits counts. The noise of a
-column depends on --seed and its name alone.
+base.w, base.q (an angle), wrench.f, momentum. The longest matching name applies. The noise of
+a column depends only on --seed and its name.
 
 ";
 

@@ -21,14 +21,14 @@ Examples:
 const DETAILS: &str = "\
 The model's inertias, joint damping and friction (and rotors, armature) predict the torques. The
 residual is measured minus predicted torque, in the band of the filter, relative to the measured
-torque. Offsets and other values that the model's format has no place for come from the joint file
+torque. Offsets and other values that the model's format cannot hold are read from the joint file
 beside it (robot.joints.json), which 'identify --out' writes.
 
 With --measured momentum the model of a free-flying robot predicts its momentum from its rates.
 
-A yes to --threshold needs at least 16 samples of every joint that count.
+--threshold needs at least 16 usable samples of every joint.
 
-Exit status: 0 done and not above --threshold, 1 above it or not judged, 2 bad input.
+Exit status: 0 done and not above --threshold, 1 above it or too few samples, 2 bad input.
 
 ";
 

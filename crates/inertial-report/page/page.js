@@ -400,7 +400,7 @@ function marksSection() {
   search.addEventListener("input", filter);
   checks.forEach((c) => c.addEventListener("change", filter));
   const c = a.certificate;
-  section("identifiability", "What any experiment can reveal",
+  section("identifiability", "Identifiability of the parameters",
     el("p", { id: "certificate" }, c.exact ? `Rank ${a.rank} of ${a.parameters} parameters is proved: upper and lower bound agree.`
       : `The rank is between ${c.rank_lower} (${c.lower_by}) and ${c.rank_upper} (${c.upper_by}).`),
     el("div", { class: "row" }, el("label", { for: "body-filter" }, "body", search), ...checks),
@@ -439,7 +439,7 @@ function graphSection() {
   }
   if (reasons.length) {
     const rows = reasons.map((r) => [r.principle, r.joint || "–", r.bodies.join(", ")]);
-    out.append(el("details", {}, el("summary", {}, `Reasons of ${reasons.length} combinations`), table(["principle", "joint", "bodies"], rows, "reasons", [2])));
+    out.append(el("details", {}, el("summary", {}, `Reasons for ${reasons.length} combinations`), table(["principle", "joint", "bodies"], rows, "reasons", [2])));
   }
 }
 

@@ -106,7 +106,7 @@ fn combinations(analysis: &Analysis) -> String {
         let _ = writeln!(out, "  {}", formula(&base.combination));
     }
     if out.is_empty() {
-        "\nEvery base parameter stands alone.\n".into()
+        "\nEvery base parameter is a single inertial parameter.\n".into()
     } else {
         format!("\nCombinations:\n{out}")
     }
@@ -160,15 +160,15 @@ fn certificate(analysis: &Analysis, details: bool) -> String {
 /// Lists the parameter changes across each joint that do not affect any measurement.
 fn transfers(mechanism: &Mechanism, analysis: &Analysis) -> String {
     if analysis.transfers.is_empty() {
-        return "\nTransfers across single joints are listed where the method is rpna.\n".into();
+        return "\nTransfers across single joints are listed only with the method rpna.\n".into();
     }
     let name = |b: Option<usize>| b.map_or("the ground", |b| mechanism.bodies()[b].name.as_str());
-    let mut out = String::from("\nChanges across each joint that no measurement shows:\n");
+    let mut out = String::from("\nUnidentifiable transfers across each joint:\n");
     for transfer in &analysis.transfers {
         let body = &mechanism.bodies()[transfer.body];
         let joint = &mechanism.joints()[body.joint].name;
         if transfer.basis.is_empty() {
-            let _ = writeln!(out, "  {joint}: nothing");
+            let _ = writeln!(out, "  {joint}: none");
             continue;
         }
         let _ = writeln!(out, "  {joint}, between {} and {}:", body.name, name(transfer.receiver));
@@ -248,9 +248,9 @@ fn plain(mechanism: &Mechanism, vector: &[(usize, [f64; 10])]) -> String {
 
 /// Describes the result of `--compare`.
 fn comparison(label: &str, comparison: &Comparison) -> String {
-    let mut out = format!("\nAgainst {label}: ");
+    let mut out = format!("\nCompared with {label}: ");
     if comparison.lost == 0 {
-        out += "nothing is lost; whatever is seen there is seen here too.\n";
+        out += "everything that is identifiable there is identifiable here too.\n";
     } else {
         let listed = &comparison.lost_base_parameters;
         let _ = writeln!(

@@ -20,7 +20,7 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
     let _ = writeln!(out, "{}, {used} used", plural(outcome.columns.len(), "column", "columns"));
     let _ = writeln!(out, "\ncolumn map (--columns):\n\n{}", outcome.map);
     if let Some(missing) = &outcome.missing {
-        let _ = writeln!(out, "the model needs more: {missing}");
+        let _ = writeln!(out, "the log does not suffice for the model: {missing}");
     }
     out
 }

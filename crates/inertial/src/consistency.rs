@@ -188,9 +188,9 @@ fn impossible_mass(inertia: &Inertia<f64>) -> Option<String> {
     if inertia.mass < 0.0 {
         Some(format!("the mass is {} kg: it cannot be negative", significant(inertia.mass, 4)))
     } else if inertia.mass == 0.0 && inertia.first_moment.amax() > 0.0 {
-        Some("the mass is zero, its first moment is not: no body has this".into())
+        Some("the mass is zero but the first moment is not: physically impossible".into())
     } else if inertia.mass == 0.0 && inertia.rotational.amax() > 0.0 {
-        Some("the mass is zero, its inertia is not: no body has this".into())
+        Some("the mass is zero but the inertia is not: physically impossible".into())
     } else {
         None
     }

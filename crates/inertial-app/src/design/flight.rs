@@ -23,7 +23,7 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
     ensure_option!(
         mechanism.base() == Base::Floating,
         "measured",
-        "momentum needs a robot that flies: make its base floating"
+        "momentum needs a free-flying robot: make its base floating"
     );
     let forces_only = [
         ("friction", own.friction != Friction::None),
@@ -36,17 +36,17 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
         ("harmonics", own.harmonics.is_some()),
     ];
     if let Some((name, _)) = forces_only.iter().find(|(_, given)| *given) {
-        return Err(Error::option(name, "is not for free flights (measured momentum)"));
+        return Err(Error::option(name, "cannot be used for free flights (measured momentum)"));
     }
     ensure_option!(
         matches!(own.trajectory, None | Some(Shape::Velocity | Shape::Cycloid)),
         "trajectory",
-        "free flights are designed with velocity or cycloid"
+        "expected velocity or cycloid for a free flight"
     );
     let seeded = own.trajectory == Some(Shape::Cycloid);
     let cycloids_only = [("seeds", own.seeds.is_some()), ("combinations", own.combinations != Choice::First)];
     if let Some((name, _)) = cycloids_only.iter().find(|(_, given)| *given && !seeded) {
-        return Err(Error::option(name, "is for the trajectory cycloid"));
+        return Err(Error::option(name, "needs the trajectory cycloid"));
     }
     let usual = || NOISE.map(|(column, value)| Setting { column: column.into(), value }).to_vec();
     let settings = if own.noise.is_empty() { usual() } else { own.noise.clone() };
@@ -90,11 +90,11 @@ fn cycloids(
         Goal::Paper => own.weight,
         Goal::Condition => 0.0,
         _ => {
-            let reason = "cycloids of a free flight are designed by the criterion paper or condition";
+            let reason = "expected paper or condition for the cycloids of a free flight";
             return Err(Error::option("criterion", reason));
         }
     };
-    ensure_option!(own.robust.is_empty(), "robust", "is not for the cycloids of free flights");
+    ensure_option!(own.robust.is_empty(), "robust", "cannot be used for the cycloids of free flights");
     let seeds = match &own.seeds {
         None => None,
         Some(seeds) => {

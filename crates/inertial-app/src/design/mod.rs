@@ -205,7 +205,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     let flights_only =
         [("seeds", own.seeds.is_some()), ("combinations", own.combinations != Combinations::First)];
     if let Some((name, _)) = flights_only.iter().find(|(_, given)| *given) {
-        return Err(Error::option(name, "is for the cycloids of free flights (measured momentum)"));
+        return Err(Error::option(name, "needs the cycloids of a free flight (measured momentum)"));
     }
     let plate = on_plate(own, model)?;
     let mut others = Vec::new();
@@ -300,11 +300,11 @@ impl Options {
             self.rate
         );
         let margin = self.margin;
-        ensure_option!((0.0..1.0).contains(&margin), "margin", "{margin}: expected a part from 0 to below 1");
+        ensure_option!((0.0..1.0).contains(&margin), "margin", "{margin}: expected a fraction from 0 to below 1");
         ensure_option!(
             self.clearance >= 0.0 && self.clearance.is_finite(),
             "clearance",
-            "{}: expected no less than zero",
+            "{}: expected zero or more",
             self.clearance
         );
         ensure_option!((1..=1000).contains(&self.starts), "starts", "{}: expected 1 to 1000", self.starts);
@@ -314,13 +314,13 @@ impl Options {
         ensure_option!(
             !(self.offset && self.friction == Friction::Asymmetric),
             "offset",
-            "cannot be told from asymmetric friction: two frictions that differ are an offset"
+            "cannot be combined with asymmetric friction, which already contains an offset"
         );
         if let Some(s) = &self.stribeck {
             ensure_option!(
                 self.friction == Friction::Stribeck,
                 "stribeck",
-                "expected beside the friction stribeck"
+                "needs the friction stribeck"
             );
             ensure_option!(
                 s.iter().all(|x| *x > 0.0 && x.is_finite()),
@@ -337,7 +337,7 @@ impl Options {
             ensure_option!(
                 range[1] < 1.5,
                 "base-motion",
-                "turns of {} rad are too much for roll, pitch and yaw",
+                "rotations of {} rad are too large for roll, pitch and yaw",
                 range[1]
             );
         }

@@ -40,7 +40,7 @@ pub fn subject<'m>(
     ensure_option!(
         mechanism.base() == Base::Floating || measured != Measured::Both,
         "measured",
-        "designs with a fixed base are for joint torques or for the base wrench"
+        "expected joint-torques or base-wrench for a fixed base"
     );
     let analysis = analyze(
         mechanism,
@@ -75,7 +75,7 @@ fn carried(mut regrouping: Regrouping, from: &Mechanism, to: &Mechanism) -> Resu
         .iter()
         .map(|name| names.iter().position(|n| n == name))
         .collect::<Option<Vec<usize>>>()
-        .ok_or_else(|| Error::option("measured", "with a base that moves the model has other parameters"))?;
+        .ok_or_else(|| Error::option("measured", "the parameters of the model change when its base moves"))?;
     let mut status = vec![Status::Unidentifiable; names.len()];
     place.iter().zip(&regrouping.status).for_each(|(&at, s)| status[at] = *s);
     regrouping.base.iter_mut().for_each(|c| *c = place[*c]);
@@ -218,7 +218,7 @@ fn prior(
     ensure_option!(
         columns.names == equations.names,
         "prior-summary",
-        "counts where all torques are measured and the unknowns are those of an identification"
+        "needs all torques measured and the same unknowns as the summary"
     );
     let mut total = DMatrix::zeros(columns.len(), columns.len());
     for name in &own.prior_summary {
@@ -272,7 +272,7 @@ pub fn room(own: &Options, mechanism: &Mechanism) -> Result<Room> {
         ensure_option!(
             !shapes.is_empty(),
             "self-collision",
-            "the model has no collision shapes but meshes, which are not read; give the links a radius instead"
+            "the model has no collision shapes other than meshes, which are not read; give the links a radius instead"
         );
     }
     let mut capsules = match own.link_radius {

@@ -18,7 +18,7 @@ pub(crate) fn decoded(bytes: Vec<u8>) -> Result<String> {
         None => (declared(&bytes)?, 0),
     };
     let text = encoding.decode_without_bom_handling_and_without_replacement(&bytes[start..]);
-    let text = text.ok_or_else(|| Error::Input(format!("is not a text in {}", encoding.name())))?;
+    let text = text.ok_or_else(|| Error::Input(format!("is not {} text", encoding.name())))?;
     Ok(as_utf8(&text))
 }
 
@@ -27,11 +27,11 @@ fn declared(bytes: &[u8]) -> Result<&'static Encoding> {
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARATION)]).into_owned();
     let Some((from, to)) = declaration(&start) else {
         let at = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
-        return Err(Error::Input(format!("is not a text: byte {at} is not UTF-8")));
+        return Err(Error::Input(format!("is not UTF-8 text: byte {at} is invalid")));
     };
     let name = &start[from..to];
     Encoding::for_label(name.as_bytes()).ok_or_else(|| {
-        Error::Input(format!("declares the encoding {name}, which is not known: save it as UTF-8"))
+        Error::Input(format!("declares the unknown encoding {name}: save it as UTF-8"))
     })
 }
 
@@ -72,10 +72,10 @@ mod tests {
     #[test]
     fn other_bytes_are_refused() {
         let message = |bytes: &[u8]| decoded(bytes.to_vec()).map_err(|e| e.to_string());
-        assert_eq!(message(b"<robot \xe4>"), Err("is not a text: byte 7 is not UTF-8".into()));
+        assert_eq!(message(b"<robot \xe4>"), Err("is not UTF-8 text: byte 7 is invalid".into()));
         let unknown = message(b"<?xml encoding='x-mine'?>\xe4").unwrap_err();
-        assert!(unknown.contains("declares the encoding x-mine"), "{unknown}");
+        assert!(unknown.contains("declares the unknown encoding x-mine"), "{unknown}");
         let broken = message(b"<?xml encoding='UTF-8'?>\xe4").unwrap_err();
-        assert_eq!(broken, "is not a text in UTF-8");
+        assert_eq!(broken, "is not UTF-8 text");
     }
 }

@@ -64,7 +64,7 @@ impl Disk {
             found => found.is_ok(),
         };
         if foreign {
-            let message = "values of joints belong in this file, but it holds something else: give the model another name";
+            let message = "this file is reserved for joint values but has other contents: give the model another name";
             return Err(Error::Input(message.into())).at(path.display());
         }
         Ok(path)
@@ -128,7 +128,7 @@ impl Inputs for Disk {
         let read = || {
             self.reads(&path.to_string_lossy())?;
             let size = path.metadata()?.len();
-            ensure!(size <= most, "has {} MB, more than the {} MB that are read", size >> 20, most >> 20);
+            ensure!(size <= most, "has {} MB, more than the limit of {} MB", size >> 20, most >> 20);
             Ok(std::fs::read(&path)?)
         };
         Some((path.display().to_string(), read()))
@@ -144,21 +144,21 @@ fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let metadata = path.metadata()?;
     check_kind(&metadata)?;
     if metadata.len() > limit {
-        bail!("has {} MB, more than the {} MB that are read", metadata.len() >> 20, limit >> 20);
+        bail!("has {} MB, more than the limit of {} MB", metadata.len() >> 20, limit >> 20);
     }
     bounded(File::open(path)?, limit)
 }
 
 fn check_kind(metadata: &Metadata) -> Result<()> {
     ensure!(!metadata.is_dir(), "is a folder, not a file");
-    ensure!(metadata.is_file(), "is no regular file: use - to read from standard input");
+    ensure!(metadata.is_file(), "is not a regular file: use - to read from standard input");
     Ok(())
 }
 
 fn bounded(source: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes)?;
-    ensure!(bytes.len() as u64 <= limit, "has more than the {} MB that are read", limit >> 20);
+    ensure!(bytes.len() as u64 <= limit, "is larger than the limit of {} MB", limit >> 20);
     Ok(bytes)
 }
 

@@ -104,7 +104,7 @@ impl Places {
 fn is_input(output: &str, input: &str) -> Error {
     let also = if input == output { String::new() } else { format!(" ({input})") };
     Error::Input(format!(
-        "{output}: is an input too{also} and would be replaced: give the output another name"
+        "{output}: is also an input{also} and would be overwritten: give the output another name"
     ))
 }
 
@@ -127,7 +127,7 @@ mod tests {
             let mut places = Places::default();
             places.read(&input).unwrap();
             let error = places.reserve([output.as_path()]).unwrap_err().to_string();
-            assert!(error.contains("is an input too"), "{error}");
+            assert!(error.contains("is also an input"), "{error}");
             let mut places = Places::default();
             places.reserve([output.as_path()]).unwrap();
             assert!(places.read(&input).is_err(), "{}", output.display());

@@ -35,7 +35,7 @@ pub(super) fn universal_robots(part: &Part) -> String {
     let (mass, com, tensor) = (number(mass), numbers(com.iter().copied()), numbers(diagonal_first(&tensor)));
     format!(
         "# Load of {}, whose frame must be that of the tool flange: kg, m, kg m2 about the centre of mass\n\
-         # (Ixx, Iyy, Izz, Ixy, Ixz, Iyz). Controllers without set_target_payload take the first statement.\n\
+         # (Ixx, Iyy, Izz, Ixy, Ixz, Iyz). Controllers without set_target_payload use only the first statement.\n\
          set_payload({mass}, [{com}])\nset_target_payload({mass}, [{com}], [{tensor}])\n",
         word(&part.name)
     )
@@ -122,7 +122,7 @@ pub(super) fn ros2_control(part: &Part, gravity: &Vector3<f64>) -> String {
     let (frame, com) = (yaml(&part.name), numbers(com.iter().copied()));
     let weight = gravity * mass;
     format!(
-        "# What the force/torque sensor carries. Mass {} kg.\n\
+        "# Load of the force/torque sensor. Mass {} kg.\n\
          admittance_controller:\n  ros__parameters:\n    gravity_compensation:\n      frame:\n        id: {frame}\n      \
          CoG:  # position (m) in that frame, and weight (N)\n        pos: [{com}]\n        force: {}\n\n\
          # The same for the filter chain of force_torque_sensor_broadcaster (control_filters/GravityCompensationWrench).\n\

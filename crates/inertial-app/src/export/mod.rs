@@ -154,7 +154,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
             let (Some(model), Some(robot)) = (model, &robot) else {
                 return Err(Error::option(
                     "to",
-                    "c needs the model: a result has no geometry; give it as values of the model",
+                    "c needs a model, because a result has no geometry; give the result as values of the model",
                 ));
             };
             let (files, counts) = c::files(model, robot, &stem(), options.inertias)?;

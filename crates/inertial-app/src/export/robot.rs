@@ -65,7 +65,7 @@ impl Values {
         let text = context.inputs.text(name, TEXT_LIMIT).at(name)?;
         ensure!(
             is_result(&text),
-            "{name}: is no result of identify: expected what 'inertial identify --json' prints"
+            "{name}: is not a result of identify: expected the output of 'inertial identify --json'"
         );
         let values: Self = serde_json::from_str(&text).at(name)?;
         ensure!(values.schema == SCHEMA, "{name}: has the schema {}, expected {SCHEMA}", values.schema);
@@ -241,7 +241,7 @@ impl Robot {
                     model.label,
                     own.joints()[body.joint].name
                 );
-                return Err(Error::Hint { reason, option: "lock", effect: "holds such joints" });
+                return Err(Error::Hint { reason, option: "lock", effect: "locks such joints" });
             };
             let inertia = found.inertia().parameters();
             parameters[block.offset..block.offset + 10].copy_from_slice(inertia.as_slice());
@@ -268,7 +268,7 @@ pub(super) fn load<'p>(parts: &'p [Part], link: Option<&str>) -> Result<&'p Part
         }),
         (None, [one]) => Ok(one),
         (None, _) => {
-            Err(Error::option("link", format!("name the link that is the load: one of {}", names.join(", "))))
+            Err(Error::option("link", format!("expected the link that is the load: one of {}", names.join(", "))))
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
     ensure_option!(
         holdout.is_none() || validate.is_empty(),
         "holdout",
-        "there are logs to validate with already"
+        "cannot be combined with validation logs"
     );
     Ok(())
 }
@@ -236,12 +236,12 @@ impl Data {
                 ensure_option!(
                     options.holdout.is_none(),
                     "holdout",
-                    "{name} is a summary: a part of a log needs the log itself"
+                    "{name} is a summary: holding out a part needs the log itself"
                 );
                 ensure_option!(
                     !robust,
                     "estimator",
-                    "{name} is a summary: irls weighs every sample and needs the log itself"
+                    "{name} is a summary: irls weights every sample and needs the log itself"
                 );
                 summary.check(equations).at(name)?;
                 given.check_summary(name, &summary)?;

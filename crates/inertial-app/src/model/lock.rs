@@ -127,14 +127,14 @@ pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<
 fn hold(builder: &mut MechanismBuilder, name: &str, value: f64) -> Result<()> {
     let refuse = |reason: String| Err(Error::option("lock", format!("{name} {reason}")));
     if builder.rotors.iter().any(|r| r.joint == name) {
-        return refuse("has a rotor in the model: such joints are not locked".into());
+        return refuse("has a rotor in the model and cannot be locked".into());
     }
     builder.assembly.retain(|(joint, _)| joint != name);
     let Some(joint) = builder.joints.iter_mut().find(|j| j.name == name) else { return Ok(()) };
     match joint.joint_type.nq() {
-        0 => return refuse("is fixed".into()),
+        0 => return refuse("is already fixed".into()),
         1 => {}
-        count => return refuse(format!("has {count} coordinates: only joints with one are locked")),
+        count => return refuse(format!("has {count} coordinates: only joints with one can be locked")),
     }
     joint.origin = joint.origin * joint.joint_type.pose(&[value]);
     joint.joint_type = JointType::Fixed;

@@ -14,7 +14,7 @@ impl Model {
     pub fn to_be_written(mut self, path: &Path) -> Result<Self> {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
         if self.is_scene && !matches!(extension.as_str(), "toml" | "json") {
-            let message = "scenes of USD are read, not written: give a name that ends in .toml or .json";
+            let message = "USD scenes cannot be written: give a name that ends in .toml or .json";
             return Err(Error::Input(message.to_owned())).at(path.display());
         }
         let given = match read::detect(&self.text) {
@@ -31,12 +31,12 @@ impl Model {
             "toml" => Syntax::Toml,
             "json" => Syntax::Json,
             "xacro" => {
-                let message = "macros are expanded: give a name that ends in .urdf, .toml or .json";
+                let message = "xacro files cannot be written: give a name that ends in .urdf, .toml or .json";
                 return Err(Error::Input(message.to_owned())).at(path.display());
             }
             "urdf" | "mjcf" | "sdf" => {
                 let message = format!(
-                    "the model is no {}: it can be written as it is, or to a mechanism file (.toml, .json)",
+                    "the model is not {}: write it in its own format, or as a mechanism file (.toml, .json)",
                     extension.to_uppercase()
                 );
                 return Err(Error::Input(message)).at(path.display());

@@ -79,12 +79,12 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
         let limit = if is_scene(name) { SCENE_LIMIT } else { SIZE_LIMIT };
         let bytes = inputs.model(name, limit).map_err(|error| advised(name, error))?;
         if usd::is_usd(&bytes) {
-            ensure_option!(arguments.is_empty(), "xacro-arg", "the model is no xacro file");
+            ensure_option!(arguments.is_empty(), "xacro-arg", "the model is not a xacro file");
             return scene(name, &bytes, inputs);
         }
         ensure!(
             !is_scene(name),
-            "is no scene of USD, against its name: it starts with neither #usda, PXR-USDC nor PK"
+            "is not a USD scene despite its name: it starts with none of #usda, PXR-USDC and PK"
         );
         decoded(bytes)?
     };
@@ -97,7 +97,7 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
         meshes: RefCell::default(),
     };
     if !xacro::is_xacro(&text) {
-        ensure_option!(arguments.is_empty(), "xacro-arg", "the model is no xacro file");
+        ensure_option!(arguments.is_empty(), "xacro-arg", "the model is not a xacro file");
         let builder = read::model(&text, &surroundings)?;
         return Ok(surroundings.finished(Some(text), builder));
     }
@@ -136,8 +136,8 @@ fn advised(name: &str, error: Error) -> Error {
         name.ends_with("_description") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if is_module && !path.exists() {
         return Error::Input(format!(
-            "is no file; for the robot of that name in the Python package robot_descriptions give \"$(python3 -c 'from \
-             robot_descriptions.{name} import URDF_PATH as p; print(p)')\", or MJCF_PATH"
+            "there is no such file; for the robot of that name in the Python package robot_descriptions give \"$(python3 -c \
+             'from robot_descriptions.{name} import URDF_PATH as p; print(p)')\", or MJCF_PATH"
         ));
     }
     error
@@ -220,8 +220,8 @@ impl xacro::Files for Surroundings<'_> {
         }
         self.inputs.package(self.model, name).ok_or_else(|| {
             format!(
-                "cannot find the package \"{name}\": it is looked for in the folders around the model, in \
-                 ROS_PACKAGE_PATH and in AMENT_PREFIX_PATH"
+                "cannot find the package \"{name}\" in the folders around the model, in ROS_PACKAGE_PATH or in \
+                 AMENT_PREFIX_PATH"
             )
         })
     }

@@ -158,7 +158,7 @@ pub fn run(
     ensure_option!(
         options.momentum.is_none() || mode == Mode::FreeFlight,
         "momentum",
-        "is of a free flight, where momentum is measured"
+        "needs a free flight (measured momentum)"
     );
     let forces = match options.friction {
         JointForcesOf::Model => JointForces::of(mechanism).at(&model.label)?,
@@ -172,7 +172,7 @@ pub fn run(
     ensure_option!(
         options.force_sensor.is_none() || mode == Mode::InverseDynamics,
         "force-sensor",
-        "is read where the motion is given and forces follow"
+        "needs a given motion (inverse dynamics)"
     );
     let sensor = options.force_sensor.as_deref();
     let sensor = sensor.map(|link| ForceSensor::new(&model.builder, mechanism, link)).transpose()?;
@@ -227,9 +227,9 @@ fn measured(options: &Options, model: &Model) -> Result<Measured> {
         ensure_option!(
             !options.forward,
             "forward",
-            "gives forces, but a free flight (measured momentum) takes motion"
+            "cannot be combined with measured momentum: a free flight needs a given motion"
         );
-        ensure_option!(floating, "measured", "momentum needs a robot that flies: make its base floating");
+        ensure_option!(floating, "measured", "momentum needs a free-flying robot: make its base floating");
         run::check_wheels(mechanism, options.momentum.unwrap_or_default()).at(&model.label)?;
     }
     Ok(measured)

@@ -40,7 +40,7 @@ impl Times {
         let count = (end - start) * rate;
         ensure!(
             count <= MOST_SAMPLES,
-            "{} s at {rate} Hz are {count:.1e} samples, more than the {MOST_SAMPLES:.0e} that are simulated",
+            "{} s at {rate} Hz are {count:.1e} samples, more than the limit of {MOST_SAMPLES:.0e}",
             end - start
         );
         // A last sample slightly after the end due to rounding is included.
@@ -316,7 +316,7 @@ pub fn check_wheels(mechanism: &Mechanism, momentum: [f64; 6]) -> Result<()> {
     }
     ensure!(
         !wheels.is_empty(),
-        "the robot has no reaction wheels: its momentum is zero and shows nothing (give it [[wheels]], or a momentum of its own)"
+        "the robot has no reaction wheels, so its momentum is zero and carries no information (add [[wheels]], or give a total momentum)"
     );
     // Wheel axes in the world frame, with the model at rest.
     let mut workspace = inertial::dynamics::Workspace::new(mechanism);
@@ -326,7 +326,7 @@ pub fn check_wheels(mechanism: &Mechanism, momentum: [f64; 6]) -> Result<()> {
     // The determinant is 1 for three orthogonal axes; 1e-3 corresponds to an angle of two degrees to a plane.
     ensure!(
         spread.determinant() > 1e-3,
-        "the axes of the wheels ({}) do not span space: no momentum along one direction can be exchanged",
+        "the axes of the wheels ({}) do not span space: along one direction no momentum can be exchanged",
         wheels.iter().map(|w| w.name.as_str()).collect::<Vec<_>>().join(", ")
     );
     Ok(())

@@ -49,10 +49,10 @@ impl Source {
         }
         let left = LIMIT + 1 - start.len() as u64;
         file.take(left).read_to_end(&mut start).at(&place)?;
-        ensure!(start.len() as u64 <= LIMIT, "{place}: is larger than the {} MB that are read", LIMIT >> 20);
+        ensure!(start.len() as u64 <= LIMIT, "{place}: is larger than the limit of {} MB", LIMIT >> 20);
         match std::str::from_utf8(&start) {
             Ok(text) if is_text => Self::from_text(text, &place, waypoints, mechanism),
-            Err(_) if is_text => bail!("{place}: is not a text in UTF-8"),
+            Err(_) if is_text => bail!("{place}: is not UTF-8 text"),
             _ => {
                 let log = Log::collect(CsvReader::new(Cursor::new(start), place)?)?;
                 Self::from_log(log, waypoints, mechanism)
@@ -64,7 +64,7 @@ impl Source {
         if is_ros(text) {
             return Self::from_log(super::ros::read(text, name)?, waypoints, mechanism);
         }
-        ensure_option!(!waypoints, "waypoints", "are rows of positions, but {name} is a trajectory file");
+        ensure_option!(!waypoints, "waypoints", "need rows of positions, but {name} is a trajectory file");
         let all = Trajectory::read(text).at(name)?;
         Self::split(&all, mechanism).at(name)
     }
@@ -117,7 +117,7 @@ impl Source {
         match self {
             Self::Samples(log) => sampled(log, closed, mode, notes),
             Self::Functions(..) if mode == Mode::ForwardDynamics => {
-                Err(Error::option("forward", "takes forces: expected CSV with t and tau.JOINT"))
+                Err(Error::option("forward", "needs forces: expected CSV with t and tau.JOINT"))
             }
             Self::Functions(joints, wheels) => {
                 if mode != Mode::FreeFlight && !wheels.joints().is_empty() {

@@ -51,13 +51,13 @@ pub fn run(shell: &Shell) -> Result<Answer> {
         let [truth, found, error] = cells;
         [name.clone(), truth, found, error, format!("{:+.1}", away[i])]
     });
-    let header = ["unknown", "truth", "found", "standard error", "errors away"];
+    let header = ["unknown", "truth", "found", "standard error", "deviation/error"];
     let table = text::table(shell.style(), header, 4, rows);
     let far = away.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     let near = away.iter().filter(|x| x.abs() <= 2.0).count();
     let mut out = format!(
         "A seven-axis arm moved for {:.0} s; its {} joint angles and torques were logged at {:.0} Hz, with noise.\n\
-         Given are the log and the arm's geometry, and no inertia of any link\n\
+         The inputs are the log and the arm's geometry, without the inertia of any link\n\
          (as in: inertial identify arm.urdf log.csv --friction coulomb+viscous).\n\n",
         prepared.t.last().copied().unwrap_or(0.0),
         arm.nv(),
@@ -68,7 +68,7 @@ pub fn run(shell: &Shell) -> Result<Answer> {
     }
     let _ = writeln!(
         out,
-        "{} of {} base parameters are shown by this motion; residual {:.2} % of the torques\n\n{table}",
+        "{} of {} base parameters are excited by this motion; residual {:.2} % of the torques\n\n{table}",
         result.excited,
         result.rank,
         100.0 * result.fit_relative_rms
@@ -76,7 +76,7 @@ pub fn run(shell: &Shell) -> Result<Answer> {
     let possible = result.bodies.iter().filter(|b| b.consistent).count();
     let _ = writeln!(
         out,
-        "{near} of {} unknowns are within two standard errors of the truth, the farthest at {far:.1}.\n\
+        "{near} of {} unknowns are within two standard errors of the truth; the largest deviation is {far:.1}.\n\
          {possible} of {} bodies are physically consistent.",
         away.len(),
         result.bodies.len()
@@ -143,13 +143,13 @@ fn whole_loop(equations: &Equations<'_>, truth: &Mechanism) -> Result<String> {
     let fullest = designed
         .usage
         .first()
-        .map_or_else(String::new, |u| format!("; fullest is {}, {:.1} % used", u.limit, 100.0 * u.used));
+        .map_or_else(String::new, |u| format!("; closest to its limit is {}, {:.1} % used", u.limit, 100.0 * u.used));
     Ok(format!(
         "\nThe whole loop (inertial design, inertial simulate, inertial identify):\n\n\
-         Designed in {took:.1} s: {} s at {} Hz that show {} of {} base parameters, condition number {} with columns of equal\n\
-         length, all limits held at 1 kHz{fullest}.\n\
-         Simulated with noise of {NOISE} N m and identified: {} of {} unknowns are within two standard errors of the truth, \
-         the\nfarthest at {}. The standard errors are {least} to {most} times what the design promised.\n",
+         Designed in {took:.1} s: {} s at {} Hz that excite {} of {} base parameters, condition number {} with columns of equal\n\
+         length, all limits satisfied at 1 kHz{fullest}.\n\
+         Simulated with noise of {NOISE} N m and identified: {} of {} unknowns are within two standard errors of the truth; \
+         the\nlargest deviation is {}. The standard errors are {least} to {most} times those that the design predicted.\n",
         options.duration,
         options.rate,
         c.rank,

@@ -38,7 +38,7 @@ pub fn experiment(mechanism: &Mechanism, style: Style) -> Result<String> {
     let worst = errors(&exact, &truth).map(|(error, _)| error.abs() / scale).fold(0.0, f64::max);
     let _ = writeln!(
         out,
-        "Without noise, {} of {} base parameters are shown; the largest error is {} of the largest parameter.",
+        "Without noise, {} of {} base parameters are excited; the largest error is {} of the largest parameter.",
         exact.excited,
         exact.rank,
         significant(worst, 2)
@@ -50,7 +50,7 @@ pub fn experiment(mechanism: &Mechanism, style: Style) -> Result<String> {
     let noise: Vec<String> = NOISE.iter().map(|(column, sd)| format!("{column}={sd}")).collect();
     let _ = writeln!(
         out,
-        "With noise ({}), {} of {} lie within two standard errors of the truth (95 % would), the worst at {}.\n",
+        "With noise ({}), {} of {} lie within two standard errors of the truth (95 % expected); the largest deviation is {}.\n",
         noise.join(", "),
         within,
         ratios.len(),

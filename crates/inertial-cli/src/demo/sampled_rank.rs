@@ -35,19 +35,19 @@ pub fn run(shell: &Shell) -> Result<Answer> {
         "loop residual",
         "rank",
         "nullity",
-        "last that counts",
-        "first that does not",
+        "last above threshold",
+        "first below",
         "",
     ];
     let table = text::table(shell.style(), header, 6, rows);
     let mut out = format!(
-        "Regressors of {MODEL}, {SAMPLES} samples each. Singular values above {:.1e} of the largest count, as in MATLAB and NumPy.\n\n{table}\n",
+        "Regressors of {MODEL}, {SAMPLES} samples each. The rank counts singular values above {:.1e} of the largest, as in MATLAB and NumPy.\n\n{table}\n",
         found.threshold
     );
     let _ = writeln!(
         out,
-        "Exact arithmetic: rank {}, nullity {}{}. The paper prints a nullity of 43 by the numerical method: what loops are left\n\
-         open by looks like rank.",
+        "Exact arithmetic: rank {}, nullity {}{}. The paper reports a nullity of 43 by the numerical method: the closure\n\
+         error of the loops increases the numerical rank.",
         found.rank,
         found.parameters - found.rank,
         if found.certified { ", certified" } else { "" }

@@ -17,7 +17,7 @@ pub fn run(shell: &Shell, picture_to: Option<&std::path::Path>) -> Result<Answer
     let rows = TIMES.iter().map(|&time| study(time, SEED)).collect::<Result<Vec<_>, _>>()?;
     let mut out = String::from(
         "A shoulder with three joints moves from point to point; a force/torque sensor carries elbow, forearm and hand.\n\
-         60 s at 100 Hz, noise of 0.5 N and 0.05 N m. The slower the motion, the less it shows of the inertia.\n\n",
+         60 s at 100 Hz, noise of 0.5 N and 0.05 N m. The slower the motion, the less it excites the inertia.\n\n",
     );
     let header = [
         "time (s)",

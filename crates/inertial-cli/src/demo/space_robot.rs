@@ -44,8 +44,8 @@ pub fn run(shell: &Shell, wanted: &Wanted<'_>) -> Result<Answer> {
 
 fn told(shell: &Shell, outcome: &Outcome) -> String {
     let mut out = String::from(
-        "A robot with two arms in orbit: which motion of its joints and reaction wheels shows the inertia of every\n\
-         link, and what is it, from noisy rates alone? (Naveen, Shah and Misra, section VI)\n\n",
+        "A robot with two arms in orbit: which motion of its joints and reaction wheels excites the inertia of every\n\
+         link, and how accurate are the estimates from noisy rates? (Naveen, Shah and Misra, section VI)\n\n",
     );
     out += &published(outcome);
     let percent = |x: f64| format!("{} %", significant(x, 3));
@@ -96,7 +96,7 @@ fn told(shell: &Shell, outcome: &Outcome) -> String {
         })
         .collect();
     let _ = writeln!(out, "\nLargest relative errors of the last row: {}", worst.join(", "));
-    out += "\n4. What the estimates predict wrongly on another motion (rms; table 6 of the paper)\n\n";
+    out += "\n4. Prediction errors of the estimates on another motion (rms; table 6 of the paper)\n\n";
     let line = |name: &str, base: &[f64], torques: &[f64]| {
         let join = |x: &[f64]| x.iter().map(|x| significant(*x, 2)).collect::<Vec<_>>().join(" ");
         [name.to_owned(), join(&base[..3]), join(&base[3..]), join(torques)]
@@ -121,8 +121,8 @@ fn published(outcome: &Outcome) -> String {
         "1. The published motion: cycloids over direction combinations\n\n\
          The seeds of table 3 on the first {INTERVALS} of 256 combinations in binary order: condition number {} on the \
          believed\nmodel, {} on the true robot (published {PRINTED_CONDITION}). Significant singular values (published): {}.\n\
-         With these seeds algorithm 1 keeps {printed} of 256 intervals as printed, {refreshed} with the refresh that it lacks, \
-         {counted} as\nits text counts (published 67).\n\n",
+         With these seeds algorithm 1 keeps {printed} of 256 intervals as printed, {refreshed} with the missing refresh, \
+         {counted} by\nthe rule of its text (published 67).\n\n",
         significant(published.condition_believed, 4),
         significant(published.condition, 4),
         counts.join(", ")
@@ -138,7 +138,7 @@ fn designs(outcome: &Outcome) -> String {
         let _ = writeln!(
             out,
             "The published method, best of {} starts: algorithm 1 keeps {printed} of 256 as printed, {refreshed} with the \
-             refresh, {counted} as\nits text counts. Seeds: start {}°, range {}°; condition number {} on the believed model, {}\n\
+             refresh, {counted} by\nthe rule of its text. Seeds: start {}°, range {}°; condition number {} on the believed model, {}\n\
              on the true robot.\n",
             repeated.starts,
             degrees(&repeated.start),

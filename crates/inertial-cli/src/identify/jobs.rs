@@ -84,7 +84,7 @@ pub fn payload(args: &Args, link: &str, shell: &Shell) -> Result<Answer> {
 
 /// Identifies a free-flying robot from momentum.
 pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
-    ensure!(args.summary_out.is_none(), "--summary-out: there are no summaries of momentum");
+    ensure!(args.summary_out.is_none(), "--summary-out: summaries of momentum are not supported");
     let model = args.load(shell)?;
     let context = shell.context();
     let options = args.flight_options()?;
@@ -100,7 +100,7 @@ pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
 
 /// Identifies bodies from an externally computed regressor.
 pub fn regressor(args: &Args, regressor: &str, shell: &Shell) -> Result<Answer> {
-    ensure!(!args.pictures.wanted(), "--regressor draws nothing: there is no motion");
+    ensure!(!args.pictures.wanted(), "--regressor has no plots and no report, because there is no motion");
     let model = args.model.as_ref().map(|_| args.load(shell)).transpose()?;
     let outcome = of_regressor::run(model.as_ref(), &args.regressor_options(regressor), &shell.context())?;
     show(args, shell, &outcome, || rows::text(&outcome.result, shell.style()))
@@ -108,7 +108,7 @@ pub fn regressor(args: &Args, regressor: &str, shell: &Shell) -> Result<Answer> 
 
 /// Identifies a robot from a stream.
 pub fn follow(args: &Args, stream: &str, shell: &Shell) -> Result<Answer> {
-    ensure!(!args.pictures.wanted(), "--follow draws nothing: a stream has no end");
+    ensure!(!args.pictures.wanted(), "--follow has no plots and no report, because a stream has no end");
     ensure!(
         args.model_name() != "-" || stream != "-",
         "the model and the stream cannot both be standard input"

@@ -32,13 +32,13 @@ robots (--measured momentum), streams (--follow), summaries (--summary-out).";
 const DETAILS: &str = r#"LOG is a text table (CSV, tabs, semicolons, spaces; also .gz), Parquet, .npz, .npy, .mat, HDF5, a ROS
 bag (MCAP, .db3, .bag or a folder; sensor_msgs/JointState) or a LeRobot dataset, recognised by its
 content, or - for standard input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where measured, dq.JOINT and
-ddq.JOINT. Other names are recognised ('inertial columns LOG MODEL' says how), and --columns MAP
+ddq.JOINT. Other names are recognised ('inertial columns LOG MODEL' shows how), and --columns MAP
 gives names and units. Logs may be longer than memory. A file ending in .summary, written by --summary-out, replaces its logs.
 
 --estimator consistent (default) estimates physically consistent bodies: weighted least squares
 over positive semidefinite pseudo-inertias, with friction and rotor inertias not negative and a
-prior for what the motion does not excite. --solver barrier, manifold and log-cholesky find the
-same optimum. ols and wls are plain least squares (wls divides each joint's torque by its
+prior for parameters that the motion does not excite. --solver barrier, manifold and log-cholesky
+find the same optimum. ols and wls are plain least squares (wls divides each joint's torque by its
 noise), irls gives outliers less weight (Huber; it reads the logs several times); their bodies
 can be physically impossible. lmi, manifold and log-cholesky as --estimator are the consistent
 estimator with that solver.
@@ -52,11 +52,11 @@ the model's with their base parameters adjusted.
 --prior-kind euclidean measures the distance to the prior quadratically: bodies may become rods,
 plates or points.
 
---bounds-on m,com --noise-bound 0.2 adds intervals that contain the true values for certain if
-no sample of a force is wrong by more than 0.2 (N or N m, after the filter): the values of all
+--bounds-on m,com --noise-bound 0.2 adds intervals that are guaranteed to contain the true values
+if no sample of a force is wrong by more than 0.2 (N or N m, after the filter): the values of all
 consistent bodies that explain the log within this bound. 'h' are first moments, 'I' inertias
 about the frame's origin, 'base' base parameters. --noise-bound ft.f=0.5,ft.t=0.02 bounds forces
-by the beginning of their names.
+by the prefix of their names.
 
 --bounds links keeps each link's mass within the box around its collision shapes (boxes,
 cylinders, spheres), or within a ball around its joints where it has none; a TOML file gives
@@ -72,19 +72,19 @@ external wrench on it, with a fixed base the wrench of the ground on the robot (
 at the world's origin. Columns contact.LINK.fx ... tz are known wrenches on links, in their
 frames.
 
-Models with loops: the log needs the columns of the independent joints; the others follow.
+Models with loops: the log needs the columns of the independent joints; the others are computed.
 
 --friction auto, --offset=auto and no --rotors (the defaults) give each joint the viscous, Coulomb
-and Stribeck friction, offset and reflected rotor inertia that the data call for; the result lists
-what was chosen, with the evidence. Other values give a term to all joints or to none:
+and Stribeck friction, offset and reflected rotor inertia that the data require; the result lists
+the chosen terms with their evidence. Other values give a term to all joints or to none:
 --friction coulomb+viscous, --offset, --offset=no, --rotors symmetric, --rotors none. Streams,
-payloads and drive gains have only the terms that are asked for.
+payloads and drive gains only use requested terms.
 
---friction asymmetric has a Coulomb friction for each direction; stribeck adds friction at low
-speed, F exp(-(|v|/vs)^d), with vs and d (1 or 2) estimated from the data.
+--friction asymmetric has separate Coulomb friction for each direction; stribeck adds friction at
+low speed, F exp(-(|v|/vs)^d), with vs and d (1 or 2) estimated from the data.
 
 --coupling auto looks for drives that turn with two neighbouring joints (as in many wrists) and
-adopts those that the data confirm; a note says so. --joint-model gives couplings, springs and
+adopts those that the data confirm, with a note. --joint-model gives couplings, springs and
 other terms in TOML:
   [[coupling]]
   motor = "joint6"
@@ -105,21 +105,21 @@ ols is biased; consistent gives the most likely physically consistent bodies, wi
 above. --positions trapezoid integrates positions from the rates, euler reproduces published
 results.
 
---payload LINK identifies only what LINK carries. A log with ft.fx … ft.tz (a force/torque
+--payload LINK identifies only the load of LINK. A log with ft.fx … ft.tz (a force/torque
 sensor whose frame is LINK's) gives the body beyond the sensor, its motion taken from the joints
 or from acc.x…, gyro.x… (alpha.x…) in the same frame; sensor offsets are eliminated. Otherwise
 the torques give the difference to the model, or to the logs of --unloaded. --out writes the
 model with the payload added to LINK. See docs/payload.md.
 
 --gains 0.2 takes the logged torques as currents times gains that are known to 20 % and
-estimates each joint's factor with all else. Logs with a known payload (--loaded LOG
---known-payload LINK=2.5) or a measured base wrench determine the common factor; without
-them the result is as uncertain as the gains are together.
+estimates each joint's factor together with all other unknowns. Logs with a known payload
+(--loaded LOG --known-payload LINK=2.5) or a measured base wrench determine the common factor; without
+them the result has the common uncertainty of the gains.
 
 --regressor Y.npy --rhs tau.npy --bodies N gives consistent bodies for dynamics that were computed
 elsewhere: Y has ten columns for each body (m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz, or in the order of
---column-order pinocchio), then columns of other unknowns, such as friction. MODEL, if it is given,
-has the bodies' names and the prior. See docs/estimation.md.
+--column-order pinocchio), then columns of other unknowns, such as friction. MODEL, if given,
+provides the names of the bodies and the prior. See docs/estimation.md.
 
 --follow - reads CSV from standard input as it grows and prints an estimate (a line of JSON,
 or of text on a terminal) every --every seconds of its time.

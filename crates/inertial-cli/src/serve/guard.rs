@@ -32,18 +32,18 @@ impl Guard {
         let single = headers.get_all(header::HOST).iter().count() == 1;
         let addressed = target.authority().is_none_or(|authority| known(authority.as_str()));
         if !(single && addressed && text(header::HOST).is_some_and(known)) {
-            return Some("this server answers to 127.0.0.1 alone");
+            return Some("this server only accepts requests to 127.0.0.1");
         }
         let origin = headers.get(header::ORIGIN);
         // A sandboxed report has the origin "null" and must not access the server.
         if origin.is_some()
             && !text(header::ORIGIN).and_then(|o| o.strip_prefix("http://")).is_some_and(known)
         {
-            return Some("requests of other pages are refused");
+            return Some("requests from other pages are refused");
         }
         let first = target.path().trim_start_matches('/').split('/').next().unwrap_or_default();
         if !same(first.as_bytes(), self.token.as_bytes()) {
-            return Some("the address lacks its token: open the one that 'inertial serve' printed");
+            return Some("the address has no valid token: open the address that 'inertial serve' printed");
         }
         None
     }
@@ -57,7 +57,7 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 /// Returns 128 random bits in hexadecimal.
 pub fn random_name() -> Result<String> {
     let mut bytes = [0u8; 16];
-    getrandom::fill(&mut bytes).map_err(|e| anyhow!("no random numbers: {e}"))?;
+    getrandom::fill(&mut bytes).map_err(|e| anyhow!("cannot get random numbers: {e}"))?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

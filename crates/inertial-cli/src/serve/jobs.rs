@@ -174,17 +174,17 @@ impl Jobs {
         );
         let mut jobs = self.lock();
         let job = jobs.get_mut(id).context("no such job")?;
-        ensure!(job.state == State::Uploading, "the job runs already");
+        ensure!(job.state == State::Uploading, "the job is already running");
         let names = job.logs.iter().chain(&job.model);
-        ensure!(names.clone().count() < MOST_FILES, "a job takes at most {MOST_FILES} files");
+        ensure!(names.clone().count() < MOST_FILES, "a job can have at most {MOST_FILES} files");
         ensure!(!names.into_iter().any(|n| n == name), "{name}: was sent twice");
         match role {
             "model" => {
-                ensure!(job.model.is_none(), "a job has one model");
+                ensure!(job.model.is_none(), "a job has only one model");
                 job.model = Some(name.to_owned());
             }
             "log" => job.logs.push(name.to_owned()),
-            _ => bail!("a file is a model or a log"),
+            _ => bail!("expected model or log as the kind of a file"),
         }
         job.coming += 1;
         Ok(job.folder.join(name))
@@ -197,17 +197,17 @@ impl Jobs {
         loop {
             let frame = tokio::time::timeout(self.limits.quiet, body.frame()).await;
             let Some(frame) = frame
-                .map_err(|_| anyhow::anyhow!("{name}: nothing came for {} s", self.limits.quiet.as_secs()))?
+                .map_err(|_| anyhow::anyhow!("{name}: no data received for {} s", self.limits.quiet.as_secs()))?
             else {
                 break;
             };
-            let Ok(data) = frame.with_context(|| format!("{name}: the upload broke off"))?.into_data() else {
+            let Ok(data) = frame.with_context(|| format!("{name}: the upload was interrupted"))?.into_data() else {
                 continue;
             };
             written += data.len() as u64;
             ensure!(
                 written <= self.limits.bytes,
-                "{name}: is larger than the {} MB that are taken (--max-upload)",
+                "{name}: is larger than the limit of {} MB (--max-upload)",
                 self.limits.bytes >> 20
             );
             self.hold(id, data.len() as u64)?;
@@ -221,8 +221,8 @@ impl Jobs {
     fn hold(&self, job: &str, bytes: u64) -> Result<()> {
         let mut jobs = self.lock();
         let held: u64 = jobs.values().map(|j| j.bytes).sum();
-        ensure!(held + bytes <= MOST_HELD * self.limits.bytes, "too much is held already: try again later");
-        jobs.get_mut(job).context("the job is gone")?.bytes += bytes;
+        ensure!(held + bytes <= MOST_HELD * self.limits.bytes, "the storage for uploads is full: try again later");
+        jobs.get_mut(job).context("the job no longer exists")?.bytes += bytes;
         Ok(())
     }
 
@@ -231,8 +231,8 @@ impl Jobs {
         let (folder, model, arguments) = {
             let mut jobs = self.lock();
             let job = jobs.get_mut(name).context("no such job")?;
-            ensure!(job.state == State::Uploading, "the job runs already");
-            ensure!(job.coming == 0, "a file is still on its way");
+            ensure!(job.state == State::Uploading, "the job is already running");
+            ensure!(job.coming == 0, "a file is still being uploaded");
             let model = job.model.clone().context("send a model first")?;
             let arguments = request.arguments(&job.logs, written_as(&job.folder.join(&model), &model))?;
             job.state = State::Waiting;
@@ -278,7 +278,7 @@ impl Jobs {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let result = async {
             let listen = async {
-                let mut lines = BufReader::new(stderr.context("no messages")?).lines();
+                let mut lines = BufReader::new(stderr.context("cannot read the messages")?).lines();
                 while let Some(line) = lines.next_line().await? {
                     let line = line.trim_start_matches("inertial: ").to_owned();
                     self.change(name, |job| {
@@ -291,7 +291,7 @@ impl Jobs {
             };
             let keep = async {
                 let mut file = tokio::fs::File::create(folder.join("result.json")).await?;
-                let mut out = stdout.context("no result")?.take(MOST_OUTPUT);
+                let mut out = stdout.context("cannot read the result")?.take(MOST_OUTPUT);
                 tokio::io::copy(&mut out, &mut file).await?;
                 file.flush().await?;
                 anyhow::Ok(())
@@ -385,7 +385,7 @@ impl Request {
         let measured = matches!(self.command.as_str(), "identify" | "validate");
         ensure!(
             measured || matches!(self.command.as_str(), "check" | "analyze"),
-            "the command is check, analyze, identify or validate"
+            "expected the command check, analyze, identify or validate"
         );
         ensure!(!measured || !logs.is_empty(), "{} needs a log", self.command);
         let mut out = vec![self.command.clone(), "-".to_owned()];

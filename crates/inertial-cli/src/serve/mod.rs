@@ -71,13 +71,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     ensure!(args.max_upload > 0, "--max-upload must be above zero");
     ensure!(args.time_limit > 0, "--time-limit must be above zero");
     ensure!((1..=64).contains(&args.parallel), "--parallel must be from 1 to 64");
-    threads::ensure_available(WORKERS + WRITERS + 1).context("the system gives no threads for a server")?;
+    threads::ensure_available(WORKERS + WRITERS + 1).context("cannot start the threads of the server")?;
     #[cfg(unix)]
     {
         // Uploads and results, including those written by jobs, are readable by this user only.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     }
-    let folder = Folder::new().context("the temporary folder")?;
+    let folder = Folder::new().context("cannot create the temporary folder")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .max_blocking_threads(WRITERS)

@@ -38,7 +38,7 @@ pub fn router(guard: Arc<Guard>, jobs: Arc<Jobs>) -> Router {
         .route("/{token}/jobs/{job}/run", post(run))
         .route("/{token}/jobs/{job}/files/{file}", get(file))
         .route("/{token}/jobs/{job}/{role}/{name}", put(upload))
-        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "there is nothing here") })
+        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "no such page") })
         .with_state(jobs)
         .layer(middleware::from_fn_with_state(guard, checked))
 }
@@ -125,7 +125,7 @@ async fn upload(
 async fn run(State(jobs): Context, Path((_, job)): Path<(String, String)>, body: Body) -> Response {
     let read = axum::body::to_bytes(body, MOST_CHOICES);
     let Ok(Ok(bytes)) = tokio::time::timeout(std::time::Duration::from_secs(10), read).await else {
-        return refuse(StatusCode::BAD_REQUEST, "the choices are too long or did not come");
+        return refuse(StatusCode::BAD_REQUEST, "the options are too long or incomplete");
     };
     let started = parse(&bytes).and_then(|request| jobs.start(&job, &request));
     answer(started.map(|()| serde_json::json!({})))
@@ -151,7 +151,7 @@ async fn file(State(jobs): Context, Path((_, job, name)): Path<(String, String, 
         return refuse(StatusCode::NOT_FOUND, "no such file");
     };
     let Ok((file, left)) = File::open(path).and_then(|file| file.metadata().map(|m| (file, m.len()))) else {
-        return refuse(StatusCode::NOT_FOUND, "the file is gone");
+        return refuse(StatusCode::NOT_FOUND, "the file no longer exists");
     };
     let kind = match name.as_str() {
         "report.html" => "text/html; charset=utf-8",

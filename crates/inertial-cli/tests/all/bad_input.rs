@@ -23,7 +23,7 @@ fn files_that_are_no_models() {
         &folder,
         "binary.urdf",
         [0x7f, b'E', b'L', b'F', 0xff, 0xfe, 0],
-        "is not a text: byte 4 is not UTF-8",
+        "is not UTF-8 text: byte 4 is invalid",
     );
     says(&folder, "zeros.urdf", [0_u8; 64], "neither XML nor JSON, and as TOML: ");
     says(&folder, "page.html", "<html><body/></html>", "html");
@@ -49,7 +49,7 @@ fn devices_and_pipes_without_end() {
     for device in ["/dev/zero", "/dev/null"] {
         assert_eq!(
             refused(&["check", device]),
-            format!("{device}: is no regular file: use - to read from standard input")
+            format!("{device}: is not a regular file: use - to read from standard input")
         );
     }
 }
@@ -219,7 +219,7 @@ fn a_file_of_200_megabytes_is_not_read() {
     // A sparse file, which takes no disk space.
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(200 << 20).unwrap();
     let line = refused(&["check", &path]);
-    assert!(line.ends_with("has 200 MB, more than the 64 MB that are read"), "{line}");
+    assert!(line.ends_with("has 200 MB, more than the limit of 64 MB"), "{line}");
 }
 
 #[test]
@@ -306,5 +306,5 @@ fn declared_encodings_are_read() {
     assert!(checked.stdout.contains("(zw\u{f6}lf)"), "{}", checked.stdout);
     let plain = folder
         .file("plain.urdf", latin.strip_prefix(b"<?xml version=\"1.0\" encoding=\"latin1\"?>").unwrap());
-    assert!(refused(&["check", &plain]).contains("is not a text: byte"));
+    assert!(refused(&["check", &plain]).contains("is not UTF-8 text: byte"));
 }

@@ -78,7 +78,7 @@ fn the_arm_is_found_again() {
     // most a quarter too small.
     assert!((0.75..1.1).contains(&after("The standard errors are ")), "{}", demo.stdout);
     // Hardly any of some seventy unknowns deviates by four standard errors.
-    assert!(after("farthest at ") < 4.5, "{}", demo.stdout);
+    assert!(after("largest deviation is ") < 4.5, "{}", demo.stdout);
 }
 
 /// Help with manual line breaks fits a terminal of a hundred columns.

@@ -338,6 +338,6 @@ fn a_printed_table_is_judged_by_its_digits() {
     }
     assert!(
         refused(&["check", &file, "--fix", "--out", &folder.file("o.urdf", "")])
-            .contains("a table has no model")
+            .contains("is a table, but --fix and --report need a model")
     );
 }

@@ -128,17 +128,17 @@ fn what_cannot_be_designed_is_told_in_one_line() {
         (&["design", "builtin:quadruped"], "unknowns: combinations of torso."),
         (&["design", &hinge, "--duration", "1e-9"], "samples, expected 10 to 200000"),
         (&["design", &hinge, "--duration", "nan"], "--duration: NaN: expected a number above zero"),
-        (&["design", &hinge, "--margin", "1"], "expected a part from 0 to below 1"),
+        (&["design", &hinge, "--margin", "1"], "expected a fraction from 0 to below 1"),
         (&["design", &hinge, "--workspace", "5,5,5"], "expected 6 numbers"),
         (&["design", &hinge, "--workspace", "5,5,5,6,6,6"], "the limits allow no posture"),
         (
             &["design", "builtin:planar-2r", "--friction", "stribeck", "--stribeck", "1,2"],
             "expected 3 numbers",
         ),
-        (&["design", "builtin:planar-2r", "--stribeck", "1,0.1,2"], "expected beside the friction stribeck"),
+        (&["design", "builtin:planar-2r", "--stribeck", "1,0.1,2"], "needs the friction stribeck"),
         (
             &["design", "builtin:planar-2r", "--friction", "asymmetric", "--offset"],
-            "cannot be told from asymmetric friction",
+            "cannot be combined with asymmetric friction",
         ),
         (&["design", &fixed], "the limits allow no motion: hinge may go from 0.2 to 0.2"),
         (&["design", "builtin:planar-2r", "--duration", "0"], "--duration: 0: expected a number above zero"),
@@ -153,7 +153,7 @@ fn what_cannot_be_designed_is_told_in_one_line() {
         (&["design", "builtin:planar-2r", "--noise", "tau.nose=1"], "there is no sensor tau.nose"),
         (
             &["design", "builtin:planar-2r", "--measured", "both"],
-            "designs with a fixed base are for joint torques",
+            "expected joint-torques or base-wrench for a fixed base",
         ),
         (&["design", "builtin:planar-2r", "--out", "motion.txt"], "expected a name ending in .csv"),
         (&["design", "builtin:planar-2r", "--ground", "100"], "the limits allow no posture"),
@@ -363,7 +363,7 @@ fn limits_that_no_motion_could_keep_are_not_held() {
         (
             "sticky.urdf",
             sticky,
-            "the friction of hinge in the model reaches the effort limit, which is not held",
+            "the friction of hinge in the model reaches the effort limit, which is therefore not enforced",
         ),
     ] {
         let (model, motion) = (folder.file(name, text), folder.path(&format!("{name}.csv")));

@@ -190,7 +190,7 @@ fn loads_of_controllers() {
     let robot = folder.file("robot.urdf", gripper());
     let hand = run(&["export", &robot, "--to", "ur", "--link", "hand"]);
     assert!(hand.stdout.contains("set_payload(1.0, [0.01, 0.02, 0.03])"), "{}{}", hand.stdout, hand.stderr);
-    assert!(refused(&["export", &robot, "--to", "ur"]).contains("--link: name the link that is the load"));
+    assert!(refused(&["export", &robot, "--to", "ur"]).contains("--link: expected the link that is the load"));
     assert!(refused(&["export", &robot, "--to", "ur", "--link", "hnad"]).contains("the nearest is hand"));
 }
 
@@ -222,9 +222,9 @@ fn wrong_exports_are_refused() {
     let folder = Folder::new();
     let load = folder.file("load.json", LOAD);
     let loop_model = refused(&["export", "builtin:four-bar", "--to", "c", "--out", "x.c"]);
-    assert!(loop_model.contains("C code is written for robots without loops"), "{loop_model}");
+    assert!(loop_model.contains("C code is not available for robots with loops"), "{loop_model}");
     assert!(refused(&["export", &load, "--to", "c", "--out", "x.c"]).contains("a result has no geometry"));
-    assert!(refused(&["export", "builtin:scara", "--to", "c"]).contains("name the source by --out"));
+    assert!(refused(&["export", "builtin:scara", "--to", "c"]).contains("give the name of the source with --out"));
     assert!(refused(&["export", "builtin:scara", "--to", "c", "--out", "arm.txt"]).contains("such as arm.c"));
     assert!(refused(&["export", "builtin:scara", "--to", "c", "--out", "9 x.c"]).contains("such as arm.c"));
     let bent = folder.file("bent.json", LOAD.replace("1.5", "\"much\""));
@@ -233,7 +233,7 @@ fn wrong_exports_are_refused() {
     assert!(refused(&["export", &cut, "--to", "ur"]).contains("cut.json: "));
     let model = folder.file("model.urdf", urdf(""));
     let text = refused(&["export", "builtin:scara", "--values", &model, "--to", "c", "--out", "x.c"]);
-    assert!(text.contains("is no result of identify"), "{text}");
+    assert!(text.contains("is not a result of identify"), "{text}");
     assert!(refused(&["export", "absent.json", "--to", "ur"]).contains("there is no such file"));
     assert!(!std::path::Path::new("x.c").exists());
 }

@@ -104,10 +104,10 @@ fn streams_that_are_not_read_are_refused() {
         let line = one_line(&run_with_input(args, text.as_bytes()));
         assert!(line.contains(words), "{line}");
     };
-    refuse(&["identify", "builtin:puma560", "--follow", "-", "--measured", "both"], "of a floating base");
-    refuse(&["identify", "builtin:four-bar", "--follow", "-"], "without loops");
+    refuse(&["identify", "builtin:puma560", "--follow", "-", "--measured", "both"], "with a fixed base");
+    refuse(&["identify", "builtin:four-bar", "--follow", "-"], "robots with loops");
     let call = [&["identify"], &ROBOT[..], &["--follow", "-", "--measured", "momentum"]].concat();
-    refuse(&call, "no streams of it");
+    refuse(&call, "streams are not supported");
     // The pose determines the direction of gravity.
     let line = one_line(&followed(&without(&text, "base.q"), &[]));
     assert!(line.contains("base.qx"), "{line}");

@@ -144,7 +144,7 @@ fn gains_of_drives_are_found_with_a_known_payload() {
     let weighed = ["--loaded", &loaded, "--known-payload", &format!("{link}=1.5"), "--json"];
     let found = run(&[&call[..], &weighed[..]].concat());
     assert!(
-        found.stderr.contains("the centre of mass of the payload was found at 0.3 ±"),
+        found.stderr.contains("the centre of mass of the payload is estimated at 0.3 ±"),
         "{}",
         found.stderr
     );
@@ -325,7 +325,7 @@ fn a_force_plate_and_a_known_contact_are_enough() {
     let name = format!("contact.{}.fz", link.name);
     let refused = run(&["identify", MODEL, &folder.file("part.csv", text.replacen(&name, "other", 1))]);
     assert_eq!(refused.status, 2);
-    let expected = format!("part.csv: there is no column {name}, but others of that wrench are there");
+    let expected = format!("part.csv: there is no column {name}, but other columns of that wrench are present");
     assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
     let log = folder.file("log.csv", text);
     for measured in ["base-wrench", "both", "joint-torques"] {
@@ -465,7 +465,7 @@ fn bad_logs_are_refused_and_nothing_is_written() {
         ("rates", text(header, &|_, row| row[3] *= 57.3), "column dq1: is 57."),
         ("torque", constant(7), "column tau1: the torque is constant (1): was it measured?"),
         ("velocity", constant(3), "column dq1: the velocity is constant although the position changes"),
-        ("still", text(header, &|_, row| row[1..7].fill(0.0)), "nothing moves"),
+        ("still", text(header, &|_, row| row[1..7].fill(0.0)), "no joint moves"),
         (
             "few",
             good.lines().take(10).fold(String::new(), |a, l| a + l + "\n"),
@@ -550,5 +550,5 @@ fn maps_filters_and_pipes() {
     let unknown = refused(&["identify", MODEL, &plain, "--columns", &plain]);
     assert!(unknown.contains("log.csv: row 1: "), "{unknown}");
     assert!(refused(&["identify", MODEL, &plain, "--filter-window", "21"]).contains("--filter-window"));
-    assert!(refused(&["identify", MODEL, &plain, "--topic", "/a"]).contains("it is no bag of ROS"));
+    assert!(refused(&["identify", MODEL, &plain, "--topic", "/a"]).contains("it is not a ROS bag"));
 }

@@ -118,7 +118,7 @@ fn a_written_model_predicts_what_was_identified_with_its_joint_file() {
     assert!(found.stderr.contains(&format!("wrote {out}, {}", joints.display())), "{}", found.stderr);
     let validate = || run(&["validate", out, &log, "--cutoff", "off", "--json"]);
     let residual = validate();
-    assert!(residual.stderr.contains("terms of the joints come from"), "{}", residual.stderr);
+    assert!(residual.stderr.contains("joint terms are read from"), "{}", residual.stderr);
     assert!(residual.json()["relative_rms"].as_f64().unwrap() < 1e-3, "{}", residual.stdout);
     // Exported controllers contain the offset.
     let export = || {

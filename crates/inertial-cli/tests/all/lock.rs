@@ -91,7 +91,7 @@ fn locked_joints_are_fixed_joints() {
     assert!(
         without
             .stderr
-            .contains("joints that the logs do not have are held: finger=0 (--lock holds them elsewhere)"),
+            .contains("joints that the logs do not have are locked: finger=0 (--lock sets other positions)"),
         "{}",
         without.stderr
     );

@@ -14,7 +14,7 @@ fn keeps(folder: &Folder, input: &str, args: &[&str]) {
     let before = fs::read(input).unwrap();
     let found = run(args);
     assert_eq!((found.status, found.stdout.as_str()), (2, ""), "{}", found.stderr);
-    assert!(found.stderr.contains("is an input too"), "{}", found.stderr);
+    assert!(found.stderr.contains("is also an input"), "{}", found.stderr);
     assert_eq!(fs::read(input).unwrap(), before, "{args:?}");
     assert!(folder.names().iter().all(|name| !name.starts_with(".inertial-")));
 }

@@ -367,7 +367,7 @@ fn bad_payload_calls_have_one_line() {
     call(&log, &["--payload", "sensor", "--prior", &model]);
     call(&log, &["--unloaded", &log]);
     let line = call(&log, &["--payload", "sensor", "--estimator", "irls"]);
-    assert!(line.contains("a payload takes ols, wls or consistent"), "{line}");
+    assert!(line.contains("expected ols, wls or consistent for a payload"), "{line}");
     let neither = folder.file("neither.csv", "t,q.a,q.b,q.c\n0,0,0,0\n1,1,1,1\n");
     let line = call(&neither, &["--payload", "sensor"]);
     assert!(line.contains("neither ft.fx"), "{line}");
@@ -388,7 +388,7 @@ fn bad_payload_calls_have_one_line() {
     });
     let still = folder.file("still.csv", still);
     let line = call(&still, &["--payload", "sensor"]);
-    assert!(line.contains("never turns"), "{line}");
+    assert!(line.contains("never rotates"), "{line}");
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn estimates_follow_a_stream() {
     assert!(result.stderr.contains("time runs backwards"), "{}", result.stderr);
     let short = rows.lines().take(5).collect::<Vec<_>>().join("\n");
     let line = one_line(&run_with_input(&args, short.as_bytes()));
-    assert!(line.contains("ended before a whole window"), "{line}");
+    assert!(line.contains("ended before the first window"), "{line}");
     // Wrong units are detected as in whole logs.
     let scaled = |columns: std::ops::Range<usize>, factor: f64| {
         let row = |(i, line): (usize, &str)| {
@@ -470,7 +470,7 @@ fn demo_arm_recovers_the_truth_within_its_errors() {
     let result = run(&["demo", "arm"]);
     assert_eq!((result.status, result.stderr.as_str()), (0, ""));
     println!("{}", result.stdout);
-    let farthest = result.stdout.split("the farthest at ").nth(1).unwrap().split('.').next().unwrap();
+    let farthest = result.stdout.split("the largest deviation is ").nth(1).unwrap().split('.').next().unwrap();
     // The largest of some seventy errors exceeds 4.9 once in fifteen thousand.
     assert!(farthest.parse::<f64>().unwrap() < 4.9, "{farthest}");
     assert!(result.stdout.contains("7 of 7 bodies are physically consistent"));

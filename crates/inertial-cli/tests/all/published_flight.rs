@@ -96,7 +96,7 @@ fn combinations_are_chosen() {
     // Twenty intervals in binary order determine 39 of 52 unknowns (figure 4 of the paper: 38).
     let call = ["design", "builtin:space-dual-arm-offset", "--rate", "10", "--noise", NOISE];
     let line = refused(&[&call[..], &FLIGHT, &quick].concat());
-    assert!(line.contains("the directions of these 20 intervals do not show all unknowns"), "{line}");
+    assert!(line.contains("the directions of these 20 intervals do not excite all unknowns"), "{line}");
 }
 
 /// Table 5: errors increase with fewer intervals, with the printed orders of magnitude.
@@ -137,19 +137,19 @@ fn wrong_calls_are_refused() {
     let cycloid = ["--trajectory", "cycloid"];
     let paper = ["--trajectory", "cycloid", "--criterion", "paper"];
     for (more, words) in [
-        (vec![&*seeds], "--seeds: is for the trajectory cycloid"),
-        (vec!["--combinations", "best"], "--combinations: is for the trajectory cycloid"),
-        (cycloid.to_vec(), "criterion paper or condition"),
+        (vec![&*seeds], "--seeds: needs the trajectory cycloid"),
+        (vec!["--combinations", "best"], "--combinations: needs the trajectory cycloid"),
+        (cycloid.to_vec(), "expected paper or condition"),
         ([&paper[..], &["--seeds=1,2,3"]].concat(), "has 3 numbers, expected 12"),
         ([&paper[..], &["--seeds=0,0,0,0,0,0,0,1,1,1,1,1"]].concat(), "ranges above zero"),
         ([&paper[..], &["--intervals", "300", "--duration", "300"]].concat(), "expected 1 to 256"),
-        ([&paper[..], &["--robust", "builtin:space-dual-arm-offset"]].concat(), "--robust: is not for"),
+        ([&paper[..], &["--robust", "builtin:space-dual-arm-offset"]].concat(), "--robust: cannot be used for"),
     ] {
         let line = refused(&[&design[..], &more].concat());
         assert!(line.contains(words), "{more:?}: {line}");
     }
     let line = refused(&["design", "builtin:arm7", "--seeds=1,2"]);
-    assert!(line.contains("free flights"), "{line}");
+    assert!(line.contains("free flight"), "{line}");
     let line = refused(&["demo", "arm", "--published"]);
-    assert!(line.contains("--published: is of space-robot alone"), "{line}");
+    assert!(line.contains("--published: only space-robot has this option"), "{line}");
 }

@@ -62,7 +62,7 @@ fn wrong_regressors_are_refused_in_one_line() {
         (&y, &few, &["--bodies", "1"], "expected one number for each row"),
         (&y, &many, &["--bodies", "1"], "expected one number for each row"),
         (&texts, &tau, &["--bodies", "1"], "texts.csv"),
-        (&y, &tau, &["--bodies", "1", "--rows-per-sample", "7"], "no whole samples"),
+        (&y, &tau, &["--bodies", "1", "--rows-per-sample", "7"], "not a multiple of"),
         (&y, &tau, &["--bodies", "0"], "at least one"),
     ] {
         let call = [&["identify", "--regressor", y, "--rhs", tau][..], more].concat();

@@ -277,7 +277,7 @@ fn meshes_are_shown_where_they_are_found() {
 #[test]
 fn a_stream_has_no_page() {
     let line = refused(&["identify", "builtin:planar-2r", "--follow", "-", "--report", "page.html"]);
-    assert_eq!(line, "--follow draws nothing: a stream has no end");
+    assert_eq!(line, "--follow has no plots and no report, because a stream has no end");
 }
 
 #[test]

@@ -347,7 +347,7 @@ fn a_further_upload_does_not_delete_a_job() {
     let (job, end) = server.job(&robot(), r#"{"command": "check"}"#);
     assert_eq!(end["state"], "done");
     let (status, answer) = server.ask("PUT", &format!("jobs/{job}/log/late.csv"), b"t");
-    assert_eq!((status, &answer["error"]), (400, &Value::from("the job runs already")));
+    assert_eq!((status, &answer["error"]), (400, &Value::from("the job is already running")));
     assert_eq!(server.ask("GET", &format!("jobs/{job}"), b"").1["state"], "done");
 }
 

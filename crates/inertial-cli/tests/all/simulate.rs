@@ -258,7 +258,7 @@ fn loops_follow_their_independent_joint() {
     );
     assert!(
         refused(&["simulate", "builtin:four-bar", &motion, "--joints", "j2"])
-            .contains("j2 depends on others in a loop")
+            .contains("j2 depends on other joints of a loop")
     );
 }
 
@@ -355,14 +355,14 @@ fn bad_input_is_one_line() {
         ),
         (vec![two.into(), file("c.csv", "when,q1,q2\n0,0,0\n")], "there is no column t"),
         (vec![two.into(), file("d.csv", "t,q1,q2\n0,0,\n1,1,1\n")], "row 2: column q2: expected a number"),
-        (vec![two.into(), good.clone(), "--rate".into(), "1e12".into()], "samples, more than the 1e8"),
+        (vec![two.into(), good.clone(), "--rate".into(), "1e12".into()], "samples, more than the limit of 1e8"),
         (vec![two.into(), good.clone(), "--rate".into(), "0".into()], "above zero"),
         (
             vec![two.into(), good.clone(), "--noise".into(), "tua=1".into()],
             "there is no column tua for the noise",
         ),
         (vec![two.into(), good.clone(), "--noise".into(), "tau".into()], "expected NAME=NUMBER"),
-        (vec![two.into(), good.clone(), "--measured".into(), "momentum".into()], "needs a robot that flies"),
+        (vec![two.into(), good.clone(), "--measured".into(), "momentum".into()], "needs a free-flying robot"),
         (vec![two.into(), folder.path("none.csv").to_str().unwrap().into()], "none.csv"),
         (vec!["builtin:four-bar".into(), file("e.csv", "t,q.j1\n0,4\n")], "j1 is at 4, above its limit 3.1"),
         (

@@ -70,7 +70,7 @@ fn options_of_preparation_are_not_ignored_with_a_summary() {
         [("--cutoff", "7"), ("--lag", "0.01"), ("--decimate", "3"), ("--slow", "0.3"), ("--joints", "joint1")]
     {
         let line = refused(&["identify", MODEL, &summary, option, value]);
-        let reason = "is a summary of logs that were prepared otherwise: give the logs themselves";
+        let reason = "is a summary of logs that were prepared with other options: give the logs themselves";
         assert_eq!(line, format!("{option}: {summary} {reason}"));
     }
     // The options of the summary, or none, are accepted.
@@ -100,9 +100,9 @@ fn a_log_that_counts_twice_is_noted() {
     let first = folder.file("first.csv", lines[..1001].join("\n") + "\n");
     let summary = summarized(&folder, "s.summary", &whole, &[]);
     for inputs in [[&*whole, &*whole], [&summary, &whole], [&summary, &summary], [&whole, &half]] {
-        assert!(notes(&inputs).contains("have common rows"), "{inputs:?}");
+        assert!(notes(&inputs).contains("share rows"), "{inputs:?}");
     }
-    assert!(!notes(&[&first, &half]).contains("common rows"));
+    assert!(!notes(&[&first, &half]).contains("share rows"));
     assert!(notes(&[&whole, "--validate", &half]).contains("validate with a different log"));
     assert!(!notes(&[&first, "--validate", &half]).contains("validate with a different log"));
     assert!(!notes(&[&whole, "--holdout", "0.3"]).contains("validate with"));

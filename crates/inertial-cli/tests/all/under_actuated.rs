@@ -29,7 +29,7 @@ fn passive_joints_count_where_they_are_named() {
     let without = run(&call);
     assert_eq!(without.json()["excited"], 3);
     assert!(
-        without.stderr.contains("the torque is zero throughout: taken as not measured"),
+        without.stderr.contains("the torque is always zero: taken as not measured"),
         "{}",
         without.stderr
     );

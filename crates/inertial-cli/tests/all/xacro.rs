@@ -50,7 +50,7 @@ fn wrong_uses_end_in_one_line() {
     let out = folder.path("arm.xacro").display().to_string();
     let cases: [(&[&str], &str); 3] = [
         (&["check", &arm, "--xacro-arg", "prefix"], "NAME:=VALUE"),
-        (&["check", "builtin:planar-2r", "--xacro-arg", "a:=1"], "no xacro file"),
+        (&["check", "builtin:planar-2r", "--xacro-arg", "a:=1"], "not a xacro file"),
         (&["check", &arm, "--fix", "--out", &out], ".urdf"),
     ];
     for (arguments, expected) in &cases {

@@ -183,8 +183,8 @@ pub(crate) fn leave_out_zero_torques(layout: &mut Layout, survey: &Survey, optio
         if let Some(place) = layout.tau[v].take_if(|place| is_zero(*place)) {
             let name = &layout.names[place];
             notes.push(format!(
-                "column {name}: the torque is zero throughout: taken as not measured; if the joint has no drive, name it among the joints \
-                 whose torques count"
+                "column {name}: the torque is always zero: taken as not measured; if the joint has no drive, \
+                 list it among the joints with measured torques"
             ));
         }
     }
@@ -220,7 +220,7 @@ pub(crate) fn content(layout: &Layout, survey: &Survey, options: &Options) -> Re
     let extent = |&place: &usize| range(place).1 - range(place).0;
     let widest = layout.q.iter().flatten().map(extent).fold(0.0, f64::max);
     if widest < STILL && layout.nq() > 0 {
-        let message = format!("nothing moves: the widest range of any position is {widest:.1e}");
+        let message = format!("no joint moves: the largest range of any position is {widest:.1e}");
         return Err(Error::content(layout.place(), message));
     }
     let mut notes = Vec::new();
@@ -261,7 +261,7 @@ pub(crate) fn saturation(
         }
         if share > SATURATED.1 {
             let message = format!(
-                "{:.0} % of the torques stand at {} or {}: the signal is saturated",
+                "{:.0} % of the torques are at {} or {}: the signal is saturated",
                 100.0 * share,
                 significant(low, 6),
                 significant(high, 6)

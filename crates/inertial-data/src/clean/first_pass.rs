@@ -328,7 +328,7 @@ impl<'l> Order<'l> {
         } else if second < first {
             format!("time runs backwards, from {first} to {second}")
         } else {
-            format!("time does not advance: it is {second} here as in the row before")
+            format!("time does not advance: it is {second}, as in the row before")
         };
         Error::time(self.layout.stamp(self.lines[self.lines.len().min(2) - 1]), message)
     }
@@ -479,8 +479,10 @@ impl<'l> Seen<'l> {
         if self.doubles > 0 {
             let (doubles, before) = (self.doubles, order.total);
             if doubles as f64 > LOST * before as f64 {
-                let message =
-                    format!("{doubles} of {before} time stamps repeat the one before: they are too coarse");
+                let message = format!(
+                    "{doubles} of {before} time stamps repeat the previous one: their resolution is too \
+                     coarse"
+                );
                 return Err(Error::time(self.layout.stamp(self.first_double), message));
             }
             survey.notes.push(format!("{doubles} rows with a repeated time stamp were dropped"));

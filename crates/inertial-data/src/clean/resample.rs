@@ -49,7 +49,7 @@ impl Grid {
         if n < 8 {
             return Err(Error::content(
                 layout.place(),
-                format!("{n} samples are too few, expected eight at least"),
+                format!("{n} samples are too few, expected at least eight"),
             ));
         }
         let span = stamps.end - stamps.start;
@@ -73,14 +73,14 @@ impl Grid {
         for (channel, name) in survey.channels.iter().zip(&layout.names).filter(|(c, _)| c.missing > 0) {
             let missing = channel.missing;
             if missing as f64 > LOST * n as f64 {
-                let message = format!("{missing} of {n} values are missing, the first here");
+                let message = format!("{missing} of {n} values are missing, the first in this row");
                 let place = layout.place().row(channel.first_missing).column(name);
                 return Err(Error::content(place, message));
             }
             missed.push(format!("{missing} of {name}"));
         }
         if !missed.is_empty() {
-            notes.push(format!("missing values were bridged: {}", missed.join(", ")));
+            notes.push(format!("missing values were interpolated: {}", missed.join(", ")));
         }
         let mut out = Self {
             start: stamps.start,
@@ -127,12 +127,13 @@ impl Grid {
         let (span, lost, (longest, line)) = (stamps.end - stamps.start, stamps.lost, stamps.longest);
         if lost > LOST * span {
             let message = format!(
-                "{:.0} % of the time is in gaps; the longest, {longest:.3} s, ends here: cut the log in parts",
+                "{:.0} % of the time is in gaps; the longest, {longest:.3} s, ends here: split the log at \
+                 its gaps",
                 100.0 * lost / span
             );
             return Err(Error::time(layout.stamp(line), message));
         }
-        let gaps = if lost > 0.0 { format!(", {lost:.3} s in gaps bridged") } else { String::new() };
+        let gaps = if lost > 0.0 { format!(", {lost:.3} s in gaps interpolated") } else { String::new() };
         notes.push(format!(
             "time stamps are irregular (steps {:.3} ms ± {:.3} ms): resampled at {} Hz{gaps}",
             1e3 * self.step,
@@ -239,7 +240,7 @@ impl<'l> Bridge<'l> {
         if longest > HELD {
             let c = self.open.iter().position(Option::is_some).unwrap_or(1);
             let message = format!(
-                "values are missing from {longest} rows on end, after {} s: cut the log in parts",
+                "{longest} consecutive rows have missing values, after {} s: split the log there",
                 self.known[c].map_or(0.0, |(t, _)| t)
             );
             return Err(Error::content(self.layout.column(c - 1), message));

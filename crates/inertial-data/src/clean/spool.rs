@@ -90,7 +90,7 @@ pub(crate) fn temporary() -> Result<File> {
     };
     tempfile::tempfile_in(&folder).map_err(|e| {
         Error::Option(format!(
-            "no temporary file in {}: {}; TMPDIR names another folder for it",
+            "cannot create a temporary file in {}: {}; set TMPDIR to use another folder",
             folder.display(),
             plain_io(&e)
         ))
@@ -106,7 +106,7 @@ pub(crate) fn temporary_copy(stream: impl Read, name: &str) -> Result<File> {
     let count = std::io::copy(&mut stream.take(LARGEST_COPY + 1), &mut copy)
         .map_err(|e| Error::read(Place::file(name), format!("cannot be read: {}", plain_io(&e))))?;
     if count > LARGEST_COPY {
-        let message = format!("has more than {} GB, unpacked", LARGEST_COPY >> 30);
+        let message = format!("has more than {} GB after decompression", LARGEST_COPY >> 30);
         return Err(Error::read(Place::file(name), message));
     }
     copy.rewind().map_err(|e| no_space(&e))?;
@@ -115,7 +115,9 @@ pub(crate) fn temporary_copy(stream: impl Read, name: &str) -> Result<File> {
 
 fn no_space(error: &std::io::Error) -> Error {
     let why = plain_io(error);
-    Error::Option(format!("the temporary file of a long log: {why}; TMPDIR names another folder for it"))
+    Error::Option(format!(
+        "cannot use a temporary file for a long log: {why}; set TMPDIR to use another folder"
+    ))
 }
 
 #[cfg(test)]

@@ -93,9 +93,7 @@ impl Columns {
                 }
             }
             if tau.iter().all(Option::is_none) {
-                return Err(error(
-                    "there is no column of torques (tau.JOINT, tau1 … or wrench.fx …)".to_owned(),
-                ));
+                return Err(error("there is no torque column (tau.JOINT, tau1 … or wrench.fx …)".to_owned()));
             }
         }
         let mut notes = Vec::new();
@@ -153,7 +151,7 @@ fn drop_partial(mechanism: &Mechanism, quantity: &str, found: &mut [Option<usize
         let count = found[range.clone()].iter().flatten().count();
         if count > 0 && count < range.len() {
             found[range].fill(None);
-            notes.push(format!("{quantity} is incomplete for {} and computed instead", joint.name));
+            notes.push(format!("{quantity} is incomplete for {}: it is computed instead", joint.name));
         }
     }
 }

@@ -131,8 +131,8 @@ impl ColumnMap {
         }
         for (target, entry) in &out.text.columns {
             if dimensions(target).is_empty() && !matches!(target.split_once('.'), Some(("base", _))) {
-                let message = "is no column of a log: expected t, q.JOINT, dq.JOINT, ddq.JOINT, tau.JOINT, q1 …, or \
-                               those of base, wrench, ft, acc, gyro, alpha or momentum";
+                let message = "is not a log column: expected t, q.JOINT, dq.JOINT, ddq.JOINT, tau.JOINT, q1 \
+                               …, or those of base, wrench, ft, acc, gyro, alpha or momentum";
                 return Err(Error::columns(Place::file(&out.file).column(target), message));
             }
             if let Entry::Full(full) = entry {
@@ -257,7 +257,7 @@ impl ColumnMap {
         let group = matches!(target, "q" | "dq" | "ddq" | "tau");
         let found = match Pattern::parse(source).map_err(refused)? {
             Some(_) if !group => {
-                return Err(refused("a pattern is for one of q, dq, ddq and tau".to_owned()));
+                return Err(refused("a pattern can only be used for q, dq, ddq and tau".to_owned()));
             }
             Some(pattern) => {
                 let found = pattern.columns(names).map_err(refused)?;

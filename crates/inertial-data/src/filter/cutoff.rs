@@ -211,14 +211,15 @@ pub(crate) fn check_length(
     };
     if let (Some(hz), true) = (cutoff, given && 2 * smear >= samples) {
         return Err(Error::Option(format!(
-            "cut-off {} Hz: the log lasts {} s, and {SMEAR} periods at each of its ends are transients of the filter; choose a higher cut-off",
+            "cut-off {} Hz: the log lasts {} s, and {SMEAR} periods at each end are lost to filter \
+             transients; choose a higher cut-off",
             significant(hz, 4),
             significant(samples as f64 / rate, 4)
         )));
     }
     if options.decimate > 0 && samples / every < FEWEST {
         return Err(Error::Option(format!(
-            "one sample of {every} leaves fewer than {FEWEST} of the {samples} samples of the log"
+            "keeping one sample of {every} leaves fewer than {FEWEST} of the {samples} samples of the log"
         )));
     }
     Ok(())

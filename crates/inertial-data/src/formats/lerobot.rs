@@ -86,7 +86,7 @@ impl LeRobotReader {
         let text = std::fs::read_to_string(&info)
             .map_err(|e| refused(format!("meta/info.json cannot be read: {}", plain_io(&e))))?;
         let info: Info = serde_json::from_str(&text)
-            .map_err(|e| refused(format!("meta/info.json is not as LeRobot writes it: {e}")))?;
+            .map_err(|e| refused(format!("meta/info.json does not have the LeRobot format: {e}")))?;
         let files = found(&folder.join("data"))
             .map_err(|e| refused(format!("data cannot be read: {}", plain_io(&e))))?;
         if files.is_empty() {

@@ -70,8 +70,8 @@ pub fn renamed(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reade
         None => {
             let count = reader.names().len();
             let message = format!(
-                "there is no header: a column map can name the {count} columns, for example t = \"column_1\" and \
-                 q = \"column_{{2..7}}\" under [columns]"
+                "there is no header: name the {count} columns in a column map, for example t = \"column_1\" \
+                 and q = \"column_{{2..7}}\" under [columns]"
             );
             return Err(Error::read(Place::file(reader.file()).row(1), message));
         }
@@ -190,7 +190,7 @@ fn choice(source: &Source) -> TopicChoice {
 fn no_topic(name: &str, source: &Source) -> Result<()> {
     match &source.topic {
         Some(topic) => {
-            Err(Error::read(Place::file(name), format!("has no topic {topic}: it is no bag of ROS")))
+            Err(Error::read(Place::file(name), format!("has no topic {topic}: it is not a ROS bag")))
         }
         None => Ok(()),
     }

@@ -241,10 +241,7 @@ impl PreparedLog {
         let mut recorder = Recorder::new(&layout, &record, &grid, every, smear);
         let delay = Delay::new(&layout, options.lag / grid.step);
         if delay.is_some() {
-            notes.push(format!(
-                "torques were taken {} ms later than the motion",
-                significant(1e3 * options.lag, 4)
-            ));
+            notes.push(format!("a torque lag of {} ms was corrected", significant(1e3 * options.lag, 4)));
         }
         recorder.run(&grid, delay, &mut rows, kernel, &mut |share| watch(READ + (1.0 - READ) * share))?;
         drop(rows);
@@ -294,8 +291,10 @@ impl PreparedLog {
         if !options.trust_units {
             checks::angle_units(&layout, &survey)?;
         }
-        notes
-            .push(format!("{} poses at rest: each counts with its mean values, without motion", poses.len()));
+        notes.push(format!(
+            "{} poses at rest: the mean values of each are used, with zero velocity",
+            poses.len()
+        ));
         let record = Record::new(&layout, &survey, Vec::new());
         let step = (survey.stamps.end - survey.stamps.start) / poses.len() as f64;
         Ok(Self {

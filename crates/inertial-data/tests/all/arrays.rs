@@ -63,7 +63,7 @@ fn arrays_hold_what_text_holds() {
     }
     // A matrix has no names; a map provides them.
     let error = read(&at("matrix.npy"), &Source::default()).unwrap_err().to_string();
-    assert!(error.contains("a column map can name the 10 columns"), "{error}");
+    assert!(error.contains("name the 10 columns in a column map"), "{error}");
     let map = "[columns]\nt = \"column_1\"\nq = \"column_{2..4}\"\ndq = \"column_{5..7}\"\ntau = \"column_{8..10}\"\n";
     let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
     same(&read(&at("matrix.npy"), &source).unwrap(), &expected, str::to_owned, "matrix.npy");
@@ -114,7 +114,7 @@ fn arrays_hold_what_text_holds() {
     }
     let topic = Source { topic: Some("/a".into()), ..Source::default() };
     let error = read(&at("plain.npz"), &topic).unwrap_err().to_string();
-    assert!(error.ends_with("has no topic /a: it is no bag of ROS"), "{error}");
+    assert!(error.ends_with("has no topic /a: it is not a ROS bag"), "{error}");
 }
 
 #[test]
@@ -185,14 +185,14 @@ fn datasets_of_lerobot_hold_what_text_holds() {
         assert!(text.contains(expected) && text.lines().count() == 1, "{text}");
     };
     let topic = Source { topic: Some("/a".into()), ..Source::default() };
-    assert!(read(&at("lerobot_v3"), &topic).unwrap_err().to_string().contains("no bag of ROS"));
+    assert!(read(&at("lerobot_v3"), &topic).unwrap_err().to_string().contains("not a ROS bag"));
     let second = at("lerobot_v2/data/chunk-000/episode_000001.parquet");
     std::fs::copy(at("lists.parquet"), &second).unwrap();
     error("other columns than the first file");
     std::fs::write(at("lerobot_v2/data/chunk-000/episode_000000.parquet"), b"PAR1").unwrap();
     error("episode_000000.parquet");
     std::fs::write(at("lerobot_v2/meta/info.json"), b"[1, 2").unwrap();
-    error("not as LeRobot writes it");
+    error("does not have the LeRobot format");
     std::fs::write(at("lerobot_v2/meta/info.json"), b"{}").unwrap();
     std::fs::remove_dir_all(at("lerobot_v2/data")).unwrap();
     error("data cannot be read");
@@ -255,7 +255,7 @@ fn folders_that_are_no_bags_are_named() {
         let error = open(folder.path(), &Source::default()).err().unwrap().to_string();
         assert!(error.contains(what) && error.lines().count() == 1, "{error}");
     };
-    error("is a folder, but neither a bag of ROS 2");
+    error("is a folder, but neither a ROS 2 bag");
     let list = |file: &str| {
         let text =
             format!("rosbag2_bagfile_information:\n  relative_file_paths:\n    - {file}\n  version: 5\n");

@@ -69,7 +69,7 @@ fn time_that_cannot_be_repaired() {
     assert_eq!(damaged(|_, c| c[0][7] = f64::NAN), "log.csv: row 9: column t: there is no time stamp");
     assert_eq!(
         damaged(|_, c| c[0].fill(1.0)),
-        "log.csv: row 3: column t: time does not advance: it is 1 here as in the row before"
+        "log.csv: row 3: column t: time does not advance: it is 1, as in the row before"
     );
     assert_eq!(
         damaged(|_, c| c[0].reverse()),
@@ -155,7 +155,7 @@ fn logs_that_say_nothing() {
         "log.csv: column tau2: the torque is constant (2): was it measured?"
     );
     let still = damaged(|_, c| (1..4).for_each(|k| c[k].fill(0.5)));
-    assert!(still.contains("nothing moves"), "{still}");
+    assert!(still.contains("no joint moves"), "{still}");
     let flat = damaged(|n, c| {
         n.push("dq1".into());
         c.push(vec![0.0; 1000]);
@@ -172,7 +172,7 @@ fn logs_that_say_nothing() {
     let clipped = damaged(|_, c| c[4].iter_mut().for_each(|x| *x = x.clamp(-4.0, 8.0)));
     assert!(clipped.contains("column tau1") && clipped.contains("saturated"), "{clipped}");
     let gaps = damaged(|_, c| c[4][100..300].fill(f64::NAN));
-    assert_eq!(gaps, "log.csv: row 102: column tau1: 200 of 1000 values are missing, the first here");
+    assert_eq!(gaps, "log.csv: row 102: column tau1: 200 of 1000 values are missing, the first in this row");
     let empty = damaged(|_, c| c[4].fill(f64::NAN));
     assert!(empty.contains("column tau1"), "{empty}");
 

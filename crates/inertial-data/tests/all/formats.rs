@@ -334,7 +334,7 @@ fn maps_that_fit_nothing_say_so() {
             "map.toml: column tau.a: unit A needs a scale",
         ),
         ("[columns]\n\"tau.a\" = { column = \"i2\", scale = 0.0 }", "map.toml: column tau.a: a scale is"),
-        ("[columns]\nposition = \"i2\"", "map.toml: column position: is no column of a log"),
+        ("[columns]\nposition = \"i2\"", "map.toml: column position: is not a log column"),
         (
             "[columns]\n\"q.a\" = \"i2\"\n\"q.b\" = \"i2\"",
             "log.csv: map.toml: column i2 is used for q.a and q.b",

@@ -278,9 +278,13 @@ fn jitter_late_rows_doubles_and_gaps_are_repaired() {
     // Not more than for a clean log at its ends (see above): cubic interpolation between samples 5 ms apart of a motion of
     // 6 rad/s adds about (wh)³/100, most of which the low-pass removes.
     assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-3, "{q} {v} {a} {tau}");
-    for expected in
-        ["sorted by time", "repeated time stamp", "resampled", "in gaps bridged", "bridged: 4 of q2"]
-    {
+    for expected in [
+        "sorted by time",
+        "repeated time stamp",
+        "resampled",
+        "in gaps interpolated",
+        "interpolated: 4 of q2",
+    ] {
         assert!(p.notes.iter().any(|n| n.contains(expected)), "{expected}: {:?}", p.notes);
     }
     // No samples around the gap are kept.

@@ -78,7 +78,7 @@ fn what_cannot_be_read_is_named_with_its_place() {
     assert_eq!(failure("t,q1\n"), "log.csv: has a header but no rows");
     for (text, expected) in [
         ("t,q1\r0,1\r1,2\r", "row 1: lines end with carriage returns alone; expected line feeds"),
-        ("\0\u{1}\u{2}", "row 1: is neither a text nor a format that is known"),
+        ("\0\u{1}\u{2}", "row 1: is neither text nor a known format"),
         ("# by me\n", "is empty; expected a header such as t,q1,tau1"),
         ("t;q1\n0;1;2\n", "row 2: 3 cells, but the header has 2"),
         ("t;q1\n0;1,5x\n", "row 2: column q1: `1,5x` is not a finite number"),
@@ -88,7 +88,7 @@ fn what_cannot_be_read_is_named_with_its_place() {
     let utf16: Vec<u8> =
         std::iter::once(0xfeff).chain("t,q1\n0,1\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
     let error = CsvReader::new(&utf16[..], "x").and_then(Log::collect).unwrap_err().to_string();
-    assert_eq!(error, "x: row 1: is a text in UTF-16; save it as UTF-8");
+    assert_eq!(error, "x: row 1: is UTF-16 text; save it as UTF-8");
     let (names, columns) = clean(3000, 100.0);
     let packed = gzip(&csv(&names, &columns));
     let cut = CsvReader::new(&packed[..packed.len() / 2], "log.csv.gz").and_then(Log::collect).unwrap_err();

@@ -79,7 +79,7 @@ fn files_without_a_header_need_a_map() {
     let expected = read(&text);
     let bare = text.split_once('\n').unwrap().1;
     let error = opened("log.txt", bare, &Source::default()).unwrap_err().to_string();
-    assert!(error.contains("there is no header: a column map can name the 7 columns"), "{error}");
+    assert!(error.contains("there is no header: name the 7 columns in a column map"), "{error}");
     let map = "[columns]\nt = \"column_1\"\nq = \"column_{2..4}\"\ntau = \"column_{5..7}\"\n";
     let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
     same(&opened("log.txt", bare, &source).unwrap(), &expected);

@@ -224,7 +224,7 @@ fn sampled(mechanism: &Mechanism, designed: &Outcome) -> Result<(Trajectory, Mot
         ];
         if let Some(v) = v {
             quantities.push(Quantity {
-                name: "force by the model",
+                name: "model force",
                 unit: units[v].0,
                 values: Floats(forces.iter().skip(v).step_by(nv).map(|x| *x as f32).collect()),
                 limits: both(designed.effort.get(v).copied()),

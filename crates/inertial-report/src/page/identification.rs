@@ -182,7 +182,7 @@ fn parameters<'n>(all: impl Iterator<Item = (&'n str, Option<f64>)>) -> Vec<Para
 /// Returns a warning as a sentence, followed by advice.
 fn advised(warning: &str) -> String {
     let advice = if warning.starts_with("this motion does not show") {
-        ". The prior decides these; 'inertial design' finds a motion that shows them."
+        ". The prior determines these; 'inertial design' finds a motion that excites them."
     } else if warning.starts_with("not plausible") {
         ". Check units and signs of the log, or add --friction, --offset or --bounds."
     } else if warning.contains("the prior takes them from the distances") {

@@ -90,13 +90,13 @@ pub fn doubts(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Doubt, St
             let reason = if room < 0.0 {
                 let at = significant(com[k], 3);
                 format!(
-                    "the centre of mass is at {axis} = {at} m, its shapes end at {} m and {} m",
+                    "the centre of mass is at {axis} = {at} m, outside of its shapes, {} m to {} m",
                     significant(lower[k], 3),
                     significant(upper[k], 3)
                 )
             } else if spread > room {
                 format!(
-                    "the mass is spread over ±{} m along {axis}: more than its shapes have room for, {} m to {} m",
+                    "the mass is spread over ±{} m along {axis}: more than its shapes allow, {} m to {} m",
                     significant(spread.sqrt(), 2),
                     significant(lower[k], 3),
                     significant(upper[k], 3)
@@ -121,7 +121,10 @@ fn filled_in(inertia: &Inertia<f64>, com: &Vector3<f64>) -> Option<String> {
     let same = tensor == Matrix3::from_diagonal_element(moment) && *com == Vector3::zeros();
     let round = |x: f64| x > 0.0 && (x.log10() - x.log10().round()).abs() < 1e-9;
     (same && round(inertia.mass) && round(moment)).then(|| {
-        format!("mass {} kg and moments of {moment} kg m² about all axes look filled in", inertia.mass)
+        format!(
+            "mass {} kg and moments of {moment} kg m² about all axes look like placeholder values",
+            inertia.mass
+        )
     })
 }
 

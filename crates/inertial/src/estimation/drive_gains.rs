@@ -98,7 +98,7 @@ impl Gains {
     ) -> Result<Self> {
         if !(spread > 0.0 && spread.is_finite()) {
             return Err(Error::InvalidOption(format!(
-                "the gains are known to a share of {spread}, expected a number above 0"
+                "the relative uncertainty of the gains is {spread}, expected a number above 0"
             )));
         }
         let spreads = loaded.map_or(Vec::new(), |l| l.spreads());
@@ -196,7 +196,8 @@ impl Gains {
             .collect();
         if !open.is_empty() {
             result.warnings.push(format!(
-                "the gains of {} are known to no better than 20 %, and so is what follows from them: give logs with a known payload",
+                "the gains of {} have standard errors above 20 %, and so have the parameters that depend on \
+                 them: add logs with a known payload",
                 open.join(", ")
             ));
         }

@@ -372,7 +372,8 @@ fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &
     let row = |v: usize| {
         closed.independent().iter().position(|&k| k == v).ok_or_else(|| {
             Error::NotApplicable(format!(
-                "{} follows from the loops: terms and couplings are of the independent joints {}",
+                "{} is a dependent joint of the loops: terms and couplings must belong to the independent \
+                 joints {}",
                 names[v],
                 closed.independent_names().join(", ")
             ))
@@ -388,7 +389,7 @@ fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &
         given.coordinate = row(given.coordinate)?;
         if given.expression.uses_rates() {
             return Err(Error::NotApplicable(format!(
-                "term {}: with loops, formulas are of positions and log columns only",
+                "term {}: with loops, formulas can use positions and log columns only",
                 given.name
             )));
         }
@@ -422,7 +423,7 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
         seen.dedup();
         if seen.is_empty() || seen.len() < coupling.shaft.len() {
             return Err(Error::InvalidOption(format!(
-                "the drive of {name} must turn with some joints, each once"
+                "the drive of {name} must turn with at least one joint, and with each only once"
             )));
         }
         if model.couplings[..i].iter().any(|c| c.motor == coupling.motor) {
@@ -431,7 +432,7 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
     }
     match model.given.iter().find(|g| g.coordinate >= nv) {
         Some(given) => {
-            Err(Error::UnknownName(format!("term {} acts in a coordinate that is not there", given.name)))
+            Err(Error::UnknownName(format!("term {} acts on a coordinate that does not exist", given.name)))
         }
         None => Ok(()),
     }

@@ -145,7 +145,7 @@ impl RegressorRows {
     pub fn new(columns: usize, bodies: usize, channels: usize, order: ColumnOrder) -> Result<Self> {
         let wrong = |message: String| Err(Error::InvalidOption(message));
         if bodies == 0 || channels == 0 {
-            return wrong("a regressor has at least one body and one row per sample".into());
+            return wrong("a regressor needs at least one body and one row per sample".into());
         }
         let needed = bodies.saturating_mul(TEN);
         if columns < needed {
@@ -172,7 +172,7 @@ impl RegressorRows {
             let message = match bad.checked_sub(rows.len()) {
                 Some(row) => format!("row {}: the right-hand side is not a finite number", before + row),
                 None => format!(
-                    "row {}, column {}: it is not a finite number",
+                    "row {}, column {}: the entry is not a finite number",
                     before + bad / self.columns,
                     bad % self.columns + 1
                 ),
@@ -208,10 +208,12 @@ impl RegressorRows {
         self.channels.iter_mut().try_for_each(Channel::reduce)?;
         if self.next != 0 {
             let (rows, each) = (self.rows(), self.channels.len());
-            return Err(Error::InvalidOption(format!("{rows} rows are no whole samples of {each} rows")));
+            return Err(Error::InvalidOption(format!(
+                "{rows} rows are not a multiple of the {each} rows per sample"
+            )));
         }
         if !self.channels.iter().any(|c| c.forces > 0.0) {
-            return Err(Error::Unobservable("all right-hand sides are zero: nothing is excited".into()));
+            return Err(Error::Unobservable("all right-hand sides are zero: no parameter is excited".into()));
         }
         let (weights, solution) = self.noise()?;
         let factor = self.weighted(&weights)?.matrix();
@@ -223,8 +225,9 @@ impl RegressorRows {
         for (k, (body, name)) in prior.iter().zip(names).enumerate() {
             let offset = TEN * k;
             let given = PseudoInertia::from(body).0.cholesky();
-            let given = given
-                .ok_or_else(|| Error::Infeasible(format!("the prior of {name} is not strictly possible")))?;
+            let given = given.ok_or_else(|| {
+                Error::Infeasible(format!("the prior of {name} is not strictly physically consistent"))
+            })?;
             let cone = match options.prior_kind {
                 PriorKind::Entropic => {
                     Cone { offset, prior_weight: options.prior_weight, prior: given.inverse() }

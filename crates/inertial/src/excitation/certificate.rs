@@ -93,7 +93,7 @@ impl Certificate {
             let (relative, inflation) = (std_error / scales[i], std_error / alone);
             let weak = !(relative <= WEAK);
             let reason = weak.then(|| match &full {
-                _ if std_error.is_infinite() => "this motion does not show it".to_owned(),
+                _ if std_error.is_infinite() => "not excited by this motion".to_owned(),
                 Some((covariance, _)) if inflation > INFLATED => confusion(columns, covariance, i),
                 _ => format!("±{:.0} % even if everything else were known", 100.0 * alone / scales[i]),
             });

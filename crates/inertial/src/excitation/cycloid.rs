@@ -187,7 +187,8 @@ impl<'m> SeededFlight<'m> {
         let cost = |x: &[f64], g: &mut [f64]| self.cost(x, w, g).map(|c| c.0);
         if !cost(&x, &mut vec![0.0; 2 * n])?.is_finite() {
             return Err(Error::Infeasible(format!(
-                "the directions of these {} intervals do not show all unknowns: take more intervals, or other combinations of directions",
+                "the directions of these {} intervals do not excite all unknowns: use more intervals, or \
+                 other combinations of directions",
                 self.directions().len()
             )));
         }

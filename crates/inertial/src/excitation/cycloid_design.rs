@@ -125,7 +125,8 @@ impl<'m> Problem<'_, 'm> {
         match self.options.combinations {
             Combinations::First(count) | Combinations::Best(count) if count == 0 || count > all.len() => {
                 Err(Error::InvalidOption(format!(
-                    "{count} intervals, expected 1 to {}: joints and wheels have so many combinations of directions",
+                    "{count} intervals, expected 1 to {}, the number of direction combinations of joints and \
+                     wheels",
                     all.len()
                 )))
             }
@@ -134,8 +135,8 @@ impl<'m> Problem<'_, 'm> {
                 Ok(all)
             }
             _ if all.len() > MOST_COMBINATIONS => Err(Error::InvalidOption(format!(
-                "{} combinations of directions are too many to choose from, expected {MOST_COMBINATIONS} at most: take the \
-                 first ones",
+                "{} combinations of directions are too many to choose from, expected at most \
+                 {MOST_COMBINATIONS}: use the first ones",
                 all.len()
             ))),
             _ => Ok(all),
@@ -231,7 +232,8 @@ impl<'m> Problem<'_, 'm> {
         let searched = self.options.seeds.is_none();
         if let Some(full) = usage.first().filter(|u| searched && u.used > 1.0 + ROUNDED) {
             return Err(Error::Infeasible(format!(
-                "{} is exceeded: the motion uses {:.4} of it, expected other seeds or lower limits of speed and acceleration",
+                "{} is exceeded: the motion uses {:.4} of it; try other seeds or lower limits of speed and \
+                 acceleration",
                 full.limit, full.used
             )));
         }

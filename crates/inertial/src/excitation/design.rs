@@ -129,7 +129,7 @@ fn model<'m>(subject: &Subject<'m>, like: &Mechanism) -> Result<Model<'m>> {
     let mechanism = subject.mechanism;
     if mechanism.position_names() != like.position_names() {
         return Err(Error::Incompatible(format!(
-            "the model {} has other joints than {}: robust designs need the same",
+            "the model {} has other joints than {}: robust designs need models with the same joints",
             mechanism.name(),
             like.name()
         )));
@@ -140,7 +140,7 @@ fn model<'m>(subject: &Subject<'m>, like: &Mechanism) -> Result<Model<'m>> {
         && prior.shape() != (columns.len(), columns.len())
     {
         let (expected, found) = (columns.len(), prior.nrows());
-        return Err(Error::Dimension { what: "information from before", expected, found });
+        return Err(Error::Dimension { what: "prior information", expected, found });
     }
     let joint_of =
         |v: usize| mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v));

@@ -388,7 +388,7 @@ struct Collected {
 fn whitening(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
     c.cholesky().and_then(|c| c.l().solve_lower_triangular(&Matrix6::identity())).ok_or_else(|| {
         Error::InvalidOption(
-            "the noise does not reach every component of the momentum, expected noise of the base's twist"
+            "the noise does not affect every component of the momentum, expected noise of the base's twist"
                 .into(),
         )
     })
@@ -404,8 +404,8 @@ fn check_wheels(mechanism: &Mechanism) -> Result<()> {
     let wheels = mechanism.wheels();
     if wheels.is_empty() {
         return Err(Error::NotApplicable(
-            "the robot has no reaction wheels: without momentum from them only ratios of parameters show; expected \
-             wheels in the mechanism file"
+            "the robot has no reaction wheels: without their momentum only ratios of parameters are \
+             identifiable; add wheels to the mechanism file"
                 .into(),
         ));
     }
@@ -417,8 +417,8 @@ fn check_wheels(mechanism: &Mechanism) -> Result<()> {
     if values.values.min() < 3e-6 * values.values.max() {
         let names: Vec<_> = wheels.iter().map(|w| w.name.as_str()).collect();
         return Err(Error::NotApplicable(format!(
-            "the axes of the reaction wheels {} lie in one plane: no momentum about its normal, expected axes that span \
-             space",
+            "the axes of the reaction wheels {} lie in one plane: they give no momentum about its normal; \
+             use axes that span space",
             names.join(", ")
         )));
     }

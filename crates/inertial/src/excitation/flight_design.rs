@@ -86,7 +86,8 @@ pub fn design_flight(
     }
     if matches!(options.criterion, Criterion::Paper { .. }) {
         return Err(Error::Incompatible(
-            "the criterion paper is for seeded cycloids of flights, expected another for velocity knots"
+            "the criterion paper is only for flights with seeded cycloids, expected another for velocity \
+             knots"
                 .into(),
         ));
     }
@@ -101,7 +102,7 @@ pub fn design_flight(
     let flight = fly(mechanism)?;
     if 6 * flight.samples() < flight.parameters() {
         return Err(Error::Unobservable(format!(
-            "{} samples of six momenta cannot show {} parameters: expected a longer motion or a higher rate",
+            "{} samples of six momenta cannot determine {} parameters: use a longer motion or a higher rate",
             flight.samples(),
             flight.parameters()
         )));
@@ -171,7 +172,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         for c in &all {
             if !(c.velocity > 0.0 && c.velocity.is_finite()) {
                 return Err(Error::InvalidOption(format!(
-                    "{} has no velocity limit (it is {}), so faster is always better: expected a velocity limit",
+                    "{} has no velocity limit (it is {}), so faster is always better: set a velocity limit",
                     c.name, c.velocity
                 )));
             }
@@ -182,7 +183,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             let (low, high) = (c.lower + margin, c.upper - margin);
             if low >= high {
                 return Err(Error::Infeasible(format!(
-                    "{} may move from {} to {} only: no room at {rate} per second and {} Hz",
+                    "{} may move from {} to {} only: too little room at {rate} per second and {} Hz",
                     c.name, c.lower, c.upper, options.rate
                 )));
             }
@@ -251,7 +252,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             return Ok(x);
         }
         Err(Error::Infeasible(format!(
-            "the limits allow no posture: none of {TRIES} has the room that is asked for"
+            "the limits allow no posture: none of {TRIES} has the required clearance"
         )))
     }
 

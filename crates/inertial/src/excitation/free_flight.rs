@@ -79,7 +79,7 @@ impl<'m> Instant<'m> {
     pub fn new(mechanism: &'m Mechanism, base_columns: &[usize]) -> Result<Self> {
         if mechanism.base() != Base::Floating || !mechanism.loops().is_empty() {
             return Err(Error::NotApplicable(
-                "free flight is that of a floating base and a tree that it carries".into(),
+                "free flight needs a floating base and a mechanism without loops".into(),
             ));
         }
         let n = mechanism.bodies().len();

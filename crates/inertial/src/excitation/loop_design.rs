@@ -171,9 +171,7 @@ fn task<'m>(
 ) -> Result<LoopTask<'m>> {
     let mechanism = closed.mechanism();
     if mechanism.base() == Base::Floating {
-        return Err(Error::NotApplicable(
-            "designs for mechanisms with loops need a fixed base: hold it".into(),
-        ));
+        return Err(Error::NotApplicable("designs for mechanisms with loops need a fixed base".into()));
     }
     for (what, found) in [("noise", subject.noise.len()), ("highest forces", subject.effort.len())] {
         if found != mechanism.nv() {
@@ -201,7 +199,7 @@ fn task<'m>(
     })?;
     if let Some(prior) = subject.prior.as_ref().filter(|p| p.shape() != (columns.len(), columns.len())) {
         let (expected, found) = (columns.len(), prior.nrows());
-        return Err(Error::Dimension { what: "information from before", expected, found });
+        return Err(Error::Dimension { what: "prior information", expected, found });
     }
     let limited =
         coordinates.iter().filter(|c| c.is_free()).filter_map(|c| match target(mechanism, &c.name) {

@@ -265,7 +265,7 @@ pub(super) fn place(closed: &ClosedMechanism<'_>, name: &str) -> Result<[usize; 
     };
     position.zip(rate).map(|(position, rate)| [position, rate]).ok_or_else(|| {
         Error::NotApplicable(format!(
-            "{name} is no independent joint: a design moves {}",
+            "{name} is not an independent joint: a design moves {}",
             closed.independent_names().join(", ")
         ))
     })

@@ -112,7 +112,7 @@ pub(super) fn target(mechanism: &Mechanism, name: &str) -> Result<Target> {
     let Some(&(_, q, v)) = simple.iter().find(|(n, ..)| n == name) else {
         let names: Vec<_> = simple.iter().map(|(n, ..)| n.as_str()).collect();
         return Err(Error::UnknownName(format!(
-            "the trajectory moves \"{name}\", which is no joint of the model; there are {}",
+            "the trajectory moves \"{name}\", which is not a joint of the model; there are {}",
             names.join(", ")
         )));
     };

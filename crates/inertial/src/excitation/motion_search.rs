@@ -116,7 +116,7 @@ pub(super) fn random_motion(search: &mut impl MotionSearch, posture: &[f64], see
     }
     let limit = if limit.is_empty() { "too few functions of time" } else { &limit };
     Err(Error::Infeasible(format!(
-        "no motion was found that stays within the limits and shows all unknowns: {limit}"
+        "no motion was found that stays within the limits and excites all unknowns: {limit}"
     )))
 }
 

@@ -136,7 +136,7 @@ impl Plan {
         };
         if out.functions() < 2 {
             return Err(Error::InvalidOption(
-                "this kind of trajectory rests for its whole duration: give it more harmonics, points or intervals".into(),
+                "this kind of trajectory cannot move: give it more harmonics, points or intervals".into(),
             ));
         }
         // Dense enough to resolve the magnitude of every function.

@@ -38,7 +38,7 @@ pub(super) fn hidden(columns: &Columns, seen: &Seen, motion: &str) -> Error {
     names.truncate(8);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Error::Infeasible(format!(
-        "no {motion} within the limits shows {} of {} unknowns: combinations of {}{more}",
+        "no {motion} within the limits excites {} of {} unknowns: combinations of {}{more}",
         columns.len() - seen.rank,
         columns.len(),
         names.join(", ")

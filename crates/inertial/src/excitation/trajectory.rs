@@ -48,7 +48,7 @@ impl Trajectory {
             return bad(fault);
         }
         if let Some(twice) = joints.iter().enumerate().find(|(i, name)| joints[..*i].contains(name)) {
-            return bad(format!("the joint \"{}\" is there twice", twice.1));
+            return bad(format!("the joint \"{}\" is listed twice", twice.1));
         }
         if coefficients.len() != joints.len() {
             return bad(format!("{} joints have {} rows of coefficients", joints.len(), coefficients.len()));
@@ -186,7 +186,8 @@ impl Trajectory {
         let numbers = count * self.joints.len().max(1) as f64;
         if !(rate > 0.0) || !(numbers <= MOST_NUMBERS as f64) {
             return Err(Error::InvalidOption(format!(
-                "a rate of {rate} Hz over {} s gives {count} samples, expected some, and at most {MOST_NUMBERS} numbers",
+                "a rate of {rate} Hz over {} s gives {count} samples, expected at least one, and at most \
+                 {MOST_NUMBERS} numbers",
                 self.duration
             )));
         }

@@ -155,7 +155,7 @@ impl fmt::Display for Analysis {
         let certain = if self.certificate.exact { "certain" } else { "not certified" };
         write!(
             f,
-            "{}: {} of {} parameters can be known ({}, {certain})",
+            "{}: {} of {} parameters are identifiable ({}, {certain})",
             self.model.name, self.rank, self.parameters, self.method
         )
     }
@@ -290,7 +290,8 @@ fn analyze_closed(
     if !other_ranks.is_empty() {
         let told = other_ranks.iter().map(|r| r.map_or_else(|| "unknown".to_owned(), |r| r.to_string()));
         analysis.warnings.push(format!(
-            "of the motions that meet in the assembly configuration the one that is followed has rank {}; not followed: rank {}",
+            "several motion branches meet in the assembly configuration: the one that is used has rank {}; \
+             not used: rank {}",
             analysis.rank,
             told.collect::<Vec<_>>().join(", ")
         ));
@@ -350,7 +351,8 @@ fn report(
     });
     if !regrouping.is_listed() {
         warnings.push(format!(
-            "the combinations of {rank} base parameters are too many to list; null_space says what they depend on"
+            "the combinations of {rank} base parameters are too many to list; see null_space for their \
+             dependencies"
         ));
     }
     let mut null_space: Vec<NullCombination> = finding

@@ -170,7 +170,8 @@ impl<'m> Loops<'m> {
             if !closed.independent().contains(&v) {
                 let name = &question.mechanism.velocity_names()[v];
                 return Err(Error::Numeric(format!(
-                    "joint {name} follows from the loops; sensors count at the independent joints ({})",
+                    "joint {name} is a dependent joint of the loops; torque sensors must be at the \
+                     independent joints ({})",
                     closed.independent_names().join(", ")
                 )));
             }
@@ -370,12 +371,12 @@ impl<'m> Loops<'m> {
         let mut dependent = vec![true; member.nv];
         self.closed.independent().iter().for_each(|&v| dependent[v] = false);
         let stuck = |stuck: Stuck| match stuck {
-            Stuck::Singular => "mechanisms with the same relations do not move alike",
+            Stuck::Singular => "mechanisms with the same relations are singular",
             Stuck::Rigid => "mechanisms with the same relations do not move",
         };
         let start = Start::new(&member, &dependent).map_err(stuck)?;
         if start.mobility() != self.closed.dof() {
-            return Err("mechanisms with the same relations have other freedoms");
+            return Err("mechanisms with the same relations have another mobility");
         }
         let found: Lifted<Gf<P>> = lift(&start, question.inquiry(), Pivot::First, seed).map_err(stuck)?;
         // Each order of a curve adds one solve of the constraints; all rows of a determinant have the same degree

@@ -167,7 +167,7 @@ fn aligned(joint: &JointType) -> Matrix3<f64> {
 
 fn check(mechanism: &Mechanism) -> Result<()> {
     if mechanism.base() != crate::mechanism::Base::Floating {
-        return Err(Error::Numeric("the momentum model is that of a robot with a floating base".into()));
+        return Err(Error::Numeric("the momentum model needs a robot with a floating base".into()));
     }
     if !mechanism.loops().is_empty() {
         return Err(Error::Numeric("the closed form is for trees: this mechanism has loops".into()));
@@ -179,7 +179,7 @@ fn check(mechanism: &Mechanism) -> Result<()> {
         None => Ok(()),
         Some(body) => Err(Error::model(
             Place::element(format!("joint \"{}\"", mechanism.joints()[body.joint].name)),
-            "the closed form is for uncoupled revolute joints; analyze answers for all others",
+            "the closed form is for uncoupled revolute joints; use analyze for all others",
         )),
     }
 }

@@ -90,7 +90,8 @@ impl Question<'_> {
         let second = Rpna::new(&geometry.to::<Second>(), topology, scope).nullity(topology);
         if second != nullity {
             warnings.push(format!(
-                "the recursion gives rank {upper} modulo one prime and {} modulo another: the answer is not certain",
+                "the recursion gives rank {upper} modulo one prime and {} modulo another: the result is not \
+                 certain",
                 width - second
             ));
         }
@@ -227,8 +228,8 @@ impl Question<'_> {
         }
         if worst > RESIDUAL {
             warnings.push(format!(
-                "the combinations miss torques at fresh configurations by {worst:.1e} of their terms: the answer is not \
-                 certain"
+                "the combinations differ from the torques at new configurations by {worst:.1e} of their \
+                 terms: the result is not certain"
             ));
         }
         worst <= RESIDUAL

@@ -135,7 +135,7 @@ pub(super) fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Res
         out.conservation = conserved::law(mechanism, options.total_momentum, options.snap);
     }
     if options.ballistic && options.regime == Regime::Static {
-        return Err(Error::Numeric("a robot that flies freely does not stand still".into()));
+        return Err(Error::Numeric("a robot in free flight cannot be static".into()));
     }
     if let Some(names) = &options.torque_joints {
         out.torques = vec![false; mechanism.nv()];

@@ -212,8 +212,9 @@ impl<'a> Parts<'a> {
     fn certificate(&self, findings: &[&Finding]) -> Certificate {
         let all = || findings.iter().map(|f| &f.certificate);
         let weakest = all().find(|c| !c.exact).unwrap_or(&findings[0].certificate);
-        let told =
-            |by: &str| format!("{by}; for each of {} parts that meet in the base only", findings.len());
+        let told = |by: &str| {
+            format!("{by}; for each of {} parts that are connected only through the base", findings.len())
+        };
         Certificate {
             rank_lower: self.rank_of_all(all().map(|c| c.rank_lower)),
             rank_upper: self.rank_of_all(all().map(|c| c.rank_upper)),

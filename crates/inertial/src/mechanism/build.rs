@@ -188,7 +188,7 @@ impl<'a> Build<'a> {
         // After as many steps as there are links, `top` is either on a cycle or has no parent.
         for _ in 0..self.links.len() {
             let Some(parent) = above.get(top) else {
-                message = "it is not connected to the rest: one link only may be without a parent joint";
+                message = "it is not connected to the rest: only one link may have no parent joint";
                 break;
             };
             top = parent;
@@ -227,7 +227,7 @@ impl<'a> Build<'a> {
                 return Err(Error::model(
                     here(),
                     format!(
-                        "link \"{}\" already hangs from joint \"{}\": close loops with a loop joint",
+                        "link \"{}\" already has the parent joint \"{}\": close loops with a loop joint",
                         joint.child, self.described[other].name
                     ),
                 ));

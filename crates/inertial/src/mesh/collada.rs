@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Mesh> {
     let unit = child(document.root_element(), "asset").and_then(|asset| child(asset, "unit"));
     let metres = unit.and_then(|u| u.attribute("meter")).map_or(Some(1.0), |text| text.trim().parse().ok());
     let Some(metres) = metres.filter(|m: &f64| *m > 0.0 && m.is_finite()) else {
-        return refused("has a unit that is no length");
+        return refused("has a unit that is not a length");
     };
     let mut scene = Scene::default();
     let instance = child(document.root_element(), "scene").and_then(|s| child(s, "instance_visual_scene"));
@@ -64,8 +64,10 @@ fn numbers<T: FromStr>(node: Node<'_, '_>, scene: &mut Scene) -> Result<Vec<T>> 
     let text = node.text().unwrap_or_default();
     scene.read(text.len())?;
     let numbers: Option<Vec<T>> = text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
-    numbers
-        .map_or_else(|| refused(format!("has a {} that is no list of numbers", node.tag_name().name())), Ok)
+    numbers.map_or_else(
+        || refused(format!("has a {} that is not a list of numbers", node.tag_name().name())),
+        Ok,
+    )
 }
 
 /// Returns the transformation of an element; `None` if it is not a transformation.
@@ -97,7 +99,7 @@ impl<'a, 'd> File<'a, 'd> {
     fn find(&self, kind: &str, url: &str) -> Result<Node<'a, 'd>> {
         let id = url.trim_start_matches('#');
         let found = self.elements.get(id).copied().filter(|n| n.has_tag_name_of(kind));
-        found.map_or_else(|| refused(format!("names a {kind} {id:?} that is not there")), Ok)
+        found.map_or_else(|| refused(format!("refers to a {kind} {id:?} that does not exist")), Ok)
     }
 
     fn node(&self, node: Node<'a, 'd>, scene: &mut Scene, place: &Matrix4<f64>, level: usize) -> Result<()> {
@@ -273,6 +275,6 @@ mod tests {
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         let gone = cube(r##"<node><instance_geometry url="#other"/></node>"##);
-        assert!(Mesh::parse(gone.as_bytes()).unwrap_err().to_string().contains("not there"));
+        assert!(Mesh::parse(gone.as_bytes()).unwrap_err().to_string().contains("does not exist"));
     }
 }

@@ -113,7 +113,8 @@ impl Mesh {
             for edge in [(a, b), (b, c), (c, a)] {
                 if edge.0 != edge.1 && !edges.insert(edge) {
                     return Err(refused(
-                        "its triangles have inconsistent orientations: inertia=\"exact\" needs the same side outside",
+                        "its triangles have inconsistent orientations: inertia=\"exact\" needs all of them \
+                         oriented outwards",
                     ));
                 }
             }

@@ -163,12 +163,12 @@ impl File<'_> {
     fn node(&self, index: usize, scene: &mut Scene, place: &Matrix4<f64>, level: usize) -> Result<()> {
         scene.enter(level)?;
         let Some(node) = self.document.nodes.get(index) else {
-            return refused(format!("names the node {index}, which is not there"));
+            return refused(format!("refers to the node {index}, which does not exist"));
         };
         let place = place * node.place();
         if let Some(mesh) = node.mesh {
             let Some(mesh) = self.document.meshes.get(mesh) else {
-                return refused(format!("names the mesh {mesh}, which is not there"));
+                return refused(format!("refers to the mesh {mesh}, which does not exist"));
             };
             for primitive in &mesh.primitives {
                 scene.enter(level)?;
@@ -222,7 +222,7 @@ impl File<'_> {
             (end <= bytes.len()).then_some((bytes, stride, accessor.count))
         });
         let Some((bytes, stride, count)) = found else {
-            return refused("names bytes that are not in the file");
+            return refused("refers to bytes beyond the end of the file");
         };
         scene.read(size * count)?;
         Ok((0..count).map(move |k| &bytes[k * stride..k * stride + size]))
@@ -238,7 +238,7 @@ impl File<'_> {
     fn points(&self, index: usize, scene: &mut Scene) -> Result<Vec<Vector3<f64>>> {
         let accessor = self.accessor(index, "VEC3")?;
         if accessor.component_type != 5126 {
-            return refused("has points that are no floating-point numbers");
+            return refused("has points that are not floating-point numbers");
         }
         Ok(self.elements(accessor, 12, scene)?.map(|bytes| triple(bytes, 0)).collect())
     }
@@ -249,7 +249,7 @@ impl File<'_> {
             5121 => 1,
             5123 => 2,
             5125 => 4,
-            other => return refused(format!("has numbers of points of an unknown type {other}")),
+            other => return refused(format!("has point indices of an unknown type {other}")),
         };
         let value = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
         Ok(self.elements(accessor, size, scene)?.map(value).collect())

@@ -123,7 +123,7 @@ fn polygon<'w>(words: impl Iterator<Item = &'w str>, out: &mut Mesh) -> Result<(
     let all = i64::try_from(out.points.len()).map_err(|_| "too many points")?;
     let corners = words.map(|word| {
         let number: i64 =
-            word.split('/').next().and_then(|w| w.parse().ok()).ok_or("expected numbers of points")?;
+            word.split('/').next().and_then(|w| w.parse().ok()).ok_or("expected point indices")?;
         let index = if number > 0 { number - 1 } else { all.saturating_add(number) };
         match usize::try_from(index) {
             Ok(index) if number != 0 && index < out.points.len() => Ok(index),
@@ -132,7 +132,7 @@ fn polygon<'w>(words: impl Iterator<Item = &'w str>, out: &mut Mesh) -> Result<(
     });
     let corners = corners.collect::<Result<Vec<usize>, String>>()?;
     if corners.len() < 3 {
-        return Err("a face has three corners at least".to_owned());
+        return Err("a face needs at least three corners".to_owned());
     }
     out.triangles.extend((1..corners.len() - 1).map(|k| [corners[0], corners[k], corners[k + 1]]));
     Ok(())

@@ -90,7 +90,7 @@ pub fn solve<C: Chart>(
     problem.expect_size(start)?;
     let mut at = ChartState::<C>::new(problem, start)?;
     if !at.cost.is_finite() {
-        return Err(Error::Infeasible("the optimization must start at possible bodies".into()));
+        return Err(Error::Infeasible("the optimization must start at physically consistent bodies".into()));
     }
     let weight = problem.cones.iter().map(|c| c.prior_weight).fold(0.0, f64::max);
     let order = 4.0 * problem.cones.len() as f64;

@@ -40,7 +40,7 @@ impl Chart for LogCholesky {
         let lower = reversed
             .cholesky()
             .ok_or_else(|| {
-                Error::Infeasible("log-Cholesky coordinates are of bodies strictly inside".into())
+                Error::Infeasible("log-Cholesky coordinates need strictly consistent bodies".into())
             })?
             .l();
         let u = Matrix4::from_fn(|i, j| lower[(3 - i, 3 - j)]);

@@ -143,7 +143,7 @@ fn target(mechanism: &Mechanism, name: &str) -> Result<Target> {
         |j: &&crate::mechanism::Joint| j.name == name && j.follows.is_none() && j.joint_type.nv() == 1;
     let joint = mechanism.joints().iter().find(simple).ok_or_else(|| {
         Error::UnknownName(format!(
-            "the trajectory moves \"{name}\", which is no joint or wheel of the robot"
+            "the trajectory moves \"{name}\", which is not a joint or wheel of the robot"
         ))
     })?;
     Ok(Target::Joint { q: joint.q, v: joint.v })

@@ -45,14 +45,14 @@ impl<'m> ForceSensor<'m> {
     pub fn new(builder: &MechanismBuilder, mechanism: &'m Mechanism, link: &str) -> Result<Self> {
         if !mechanism.loops().is_empty() {
             return Err(Error::NotApplicable(
-                "a force/torque sensor is simulated in mechanisms without loops only".into(),
+                "a force/torque sensor can be simulated only in mechanisms without loops".into(),
             ));
         }
         let own = mechanism.links().iter().find(|l| l.name == link);
         let own = own.ok_or_else(|| Error::UnknownName(format!("there is no link {link} for the sensor")))?;
         let body = own.body.ok_or_else(|| {
             Error::NotApplicable(format!(
-                "the link {link} of the sensor belongs to the ground, which carries nothing"
+                "the link {link} of the sensor belongs to the ground: it needs a moving link"
             ))
         })?;
         let mut beyond = vec![link];

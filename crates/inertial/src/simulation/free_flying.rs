@@ -241,7 +241,8 @@ const ITERATIONS: usize = 20;
 fn twist_of(inertia: &Inertia<f64>, momentum: &Force<f64>) -> Result<Motion<f64>> {
     let singular = || {
         Error::Singular(
-            "no motion of the base follows from the momentum: the mass or the inertia of the whole robot is not positive"
+            "the motion of the base cannot be computed from the momentum: the mass or the inertia of the \
+             whole robot is not positive"
                 .into(),
         )
     };

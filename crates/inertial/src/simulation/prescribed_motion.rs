@@ -157,7 +157,7 @@ impl<'m, 't> PrescribedMotion<'m, 't> {
         match &mut self.source {
             Source::Sampled(sampled) => Ok(sampled),
             Source::Designed { .. } => {
-                Err(Error::Incompatible("a trajectory of given functions takes no samples".into()))
+                Err(Error::Incompatible("a trajectory of given functions does not accept samples".into()))
             }
         }
     }

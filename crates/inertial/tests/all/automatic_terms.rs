@@ -1,4 +1,4 @@
-//! Automatic joint terms and standard errors for correlated residuals, from simulated logs of known truth.
+//! Automatically selected joint terms, and standard errors with correlated residuals, on simulated logs with known parameters.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use inertial::estimation::{
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use nalgebra::{DMatrix, DVector};
 
-/// Motion along sums of sines, and the torques of rigid bodies.
+/// Log of a motion along sums of sines, with the torques of the rigid bodies.
 pub(crate) struct Log {
     pub q: Vec<f64>,
     pub v: Vec<f64>,
@@ -26,7 +26,7 @@ impl Log {
         Self::of_size(mechanism, count, 1.0, rng)
     }
 
-    /// A motion whose amplitudes are `size` times the usual ones.
+    /// Creates a log whose amplitudes are `size` times the default ones.
     fn of_size(mechanism: &Mechanism, count: usize, size: f64, rng: &mut Rng) -> Self {
         let nv = mechanism.nv();
         let waves: Vec<[f64; 3]> = (0..4 * nv)
@@ -55,7 +55,7 @@ impl Log {
         self.tau.len() / self.nv
     }
 
-    /// The same with other torques.
+    /// Adds the joint forces `joints(joint, velocity, acceleration)` to the torques.
     pub fn with(mut self, mut joints: impl FnMut(usize, f64, f64) -> f64) -> Self {
         for (k, tau) in self.tau.iter_mut().enumerate() {
             *tau += joints(k % self.nv, self.v[k], self.a[k]);
@@ -63,7 +63,7 @@ impl Log {
         self
     }
 
-    /// The same with noise whose neighbours are correlated.
+    /// Adds noise with the given correlation between neighbouring samples.
     pub fn noisy(mut self, sigma: f64, correlation: f64, rng: &mut Rng) -> Self {
         for joint in 0..self.nv {
             let mut noise = sigma * normal(rng);
@@ -92,7 +92,7 @@ impl Log {
         Measurements::new(samples.unwrap(), &self.tau[own])
     }
 
-    /// Columns of the base parameters, sample below sample, from accelerations in world coordinates.
+    /// Returns the columns of the base parameters for all samples, computed in world coordinates.
     fn base_regressor(&self, equations: &Equations<'_>) -> DMatrix<f64> {
         let (n, base) = (self.nv, &equations.regrouping.base);
         let mut out = DMatrix::zeros(self.tau.len(), base.len());
@@ -144,7 +144,7 @@ fn nothing_is_chosen_where_there_is_nothing() {
 fn the_terms_that_were_simulated_are_chosen() {
     let mechanism = model("puma560");
     let mut rng = Rng(7);
-    // Viscous friction of two joints, Coulomb of three, offset of one.
+    // Viscous friction of two joints, Coulomb friction of three, an offset of one.
     let joints = |j: usize, v: f64, _: f64| match j {
         0 => 3.0 * v + 4.0 * v.signum(),
         1 => 5.0 * v,
@@ -184,8 +184,8 @@ fn friction_that_bends_and_rotors_are_chosen() {
     assert!(has(1, "stribeck") && !(2..6).any(|j| has(j, "stribeck")), "{chosen:?}");
 }
 
-/// Directions of the unknowns, in units of their columns' size, along the eigenvectors of the normal matrix; each scaled so that
-/// the information on it is one.
+/// Returns the principal directions of the unknowns: eigenvectors of the normal matrix with normalised columns, each scaled to
+/// unit information.
 fn principal_directions(regressor: &DMatrix<f64>) -> DMatrix<f64> {
     let sizes = DVector::from_fn(regressor.ncols(), |j, _| regressor.column(j).norm());
     let scaled = regressor * DMatrix::from_diagonal(&sizes.map(f64::recip));
@@ -195,7 +195,8 @@ fn principal_directions(regressor: &DMatrix<f64>) -> DMatrix<f64> {
         * DMatrix::from_diagonal(&eigen.eigenvalues.map(|l| l.sqrt().recip()))
 }
 
-/// Mean squares of the changes without each block (columns), for each direction; of forces that are unit noise alone.
+/// Returns the mean square changes of the estimate along each direction (rows) if one block (columns) is left out, for forces
+/// that consist of unit noise.
 fn changes_of_noise(regressor: &DMatrix<f64>, root: &DMatrix<f64>, rng: &mut Rng) -> DMatrix<f64> {
     const DRAWS: usize = 2000;
     let n = regressor.nrows() / BLOCKS;
@@ -220,7 +221,7 @@ fn changes_of_noise(regressor: &DMatrix<f64>, root: &DMatrix<f64>, rng: &mut Rng
     out
 }
 
-/// Leaving blocks out for real, one after the other.
+/// Standard errors agree with estimates that leave out one block after the other.
 #[test]
 fn errors_are_those_of_estimates_without_each_block() {
     let mechanism = model("planar-2r");
@@ -245,8 +246,8 @@ fn errors_are_those_of_estimates_without_each_block() {
         let without = LeastSquares::new(&equations, &rest, Weighting::Ordinary).unwrap();
         changes.set_column(block, &(&without.values - &whole.values));
     }
-    // Variances of the directions that independent noise would leave uncorrelated: principal directions of the unknowns, each
-    // in units of the information that the log has on it; relative to what independent noise of unit variance gives.
+    // Variances along the principal directions of the unknowns, scaled to unit information: independent noise leaves them
+    // uncorrelated. Each variance is relative to that of independent noise of unit variance.
     let regressor = log.base_regressor(&equations);
     let root = principal_directions(&regressor);
     let directions = root.clone().try_inverse().unwrap() * &changes;
@@ -254,7 +255,7 @@ fn errors_are_those_of_estimates_without_each_block() {
     let n = BLOCKS as f64;
     let spread = DVector::from_fn(root.ncols(), |i, _| n * directions.row(i).variance() / usual.row(i).sum());
     let jackknife = |i: usize| root.row(i).iter().zip(&spread).map(|(x, v)| x * x * v).sum::<f64>();
-    // Directions that few blocks show have fewer degrees of freedom, and count less.
+    // Directions that only few blocks excite have fewer degrees of freedom and a smaller weight.
     let weight = |i: usize| {
         let freedom = usual.row(i).sum().powi(2) / usual.row(i).norm_squared() - 1.0;
         freedom / (freedom + n - 1.0)
@@ -263,9 +264,10 @@ fn errors_are_those_of_estimates_without_each_block() {
     let independent: Vec<f64> = plain.std_errors().iter().map(|e| e * e).collect();
     let mut growth: Vec<f64> = independent.iter().enumerate().map(|(i, own)| jackknife(i) / own).collect();
     growth.sort_by(f64::total_cmp);
-    // The median of variances of fifteen degrees of freedom is 0.956 of their mean (median of χ²(15): 14.339).
+    // The median of a variance with fifteen degrees of freedom is 0.956 of its mean (median of χ²(15): 14.339).
     let growth = growth[growth.len() / 2] / (14.339 / 15.0);
-    // Neighbours are correlated by 0.9: a variance of (1 + 0.9) / (1 - 0.9) times that of independent noise where motion is slow.
+    // Neighbouring samples have a correlation of 0.9: for slow motion the variance is (1 + 0.9) / (1 - 0.9) times that of
+    // independent noise.
     assert!(growth > 5.0, "{growth}");
     let noise = {
         let inverse = root.clone().try_inverse().unwrap();
@@ -281,7 +283,8 @@ fn errors_are_those_of_estimates_without_each_block() {
             }
         }
         let expected = expected.sqrt();
-        // Two percent are added to what is left of each direction; 2000 draws of sixteen blocks tell a variance to one percent.
+        // The implementation regularizes the remaining information of each direction by two percent; 2000 draws of sixteen blocks
+        // determine a variance to one percent.
         assert!((error / expected - 1.0).abs() < 0.05, "{i}: {error} {expected}");
     }
 }
@@ -309,7 +312,8 @@ fn errors_cover_the_truth_where_noise_is_coloured() {
     assert!((covered - 0.95).abs() < 0.04, "{covered}");
 }
 
-/// In a small motion an offset acts like the weight of a link: left out, it must not make the errors of the weight small.
+/// An offset is nearly collinear with the weight of a link if the motion is small. Leaving the offset out must not reduce the
+/// standard error of the weight.
 #[test]
 fn errors_hold_where_terms_are_left_out() {
     let mechanism = model("puma560");
@@ -353,7 +357,7 @@ fn blocks_of_parts_are_those_of_the_whole() {
     let stored: Summary = serde_json::from_str(&serde_json::to_string(&parts).unwrap()).unwrap();
     for (a, (b, c)) in errors(&log.summary(&equations)).iter().zip(errors(&parts).iter().zip(errors(&stored)))
     {
-        // Sums in another order.
+        // Equal up to the order of summation.
         assert!((a / b - 1.0).abs() < 1e-6 && (a / c - 1.0).abs() < 1e-6, "{a} {b} {c}");
     }
 }

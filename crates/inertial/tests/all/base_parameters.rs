@@ -1,4 +1,4 @@
-//! The choice of base parameters, their combinations and the status of every parameter.
+//! Choice of base parameters, their combinations and the status of every parameter.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use inertial::spatial::{Inertia, PARAMETER_NAMES};
 use nalgebra::{DMatrix, Matrix3, Vector3};
 use serde_json::Value;
 
-/// Sine of the largest angle between two row spaces of the same dimension.
+/// Returns the sine of the largest angle between two row spaces of equal dimension.
 fn angle(a: &DMatrix<f64>, b: &DMatrix<f64>) -> f64 {
     let basis = |m: &DMatrix<f64>| {
         let svd = Svd::new(m).unwrap();
@@ -22,8 +22,8 @@ fn angle(a: &DMatrix<f64>, b: &DMatrix<f64>) -> f64 {
     (&q - &p * (p.transpose() * &q)).amax()
 }
 
-/// Our combinations as rows over the golden columns: a symmetric rotor's four parameters are `Izz` and what its carrier
-/// gains.
+/// Returns our combinations as rows over the golden columns. The four golden parameters of a symmetric rotor are `Izz` and the
+/// three that move to its carrier.
 fn rows(answer: &Analysis, m: &Mechanism, g: &Value, skip: usize, rotors: bool) -> DMatrix<f64> {
     let links = g["model"]["joints"].as_array().unwrap().len();
     let width = 10 * links + if rotors { 4 * links } else { 0 };
@@ -43,7 +43,7 @@ fn rows(answer: &Analysis, m: &Mechanism, g: &Value, skip: usize, rotors: bool) 
             let first = 10 * links + 4 * (r["joint"].as_u64().unwrap() as usize - 1);
             map[(block.offset, first + 3)] = 1.0;
             let Some(carrier) = body.parent else { continue };
-            // The frame was turned so that the axis is z.
+            // The rotor frame was rotated so that its axis is z.
             let z = Vector3::z();
             let outer = z * z.transpose();
             let zero = Inertia::zero();
@@ -165,7 +165,7 @@ fn preferred_parameters_become_base_parameters() {
     let choose = vec!["link6.m".to_owned(), "link3.Iyy".to_owned(), "link1.m".to_owned()];
     let other = analyze(&m, &AnalyzeOptions { choose, ..AnalyzeOptions::default() }).unwrap();
     let has = |n: &str| other.base_parameters.iter().any(|b| b.name == n);
-    // The first link's mass appears nowhere, so no preference helps it.
+    // The mass of the first link appears in no equation, so a preference has no effect on it.
     assert!(has("link6.m") && has("link3.Iyy") && !has("link1.m"));
     assert_eq!(other.rank, plain.rank);
     let all = |a: &Analysis| rows(a, &m, &g, 0, false);

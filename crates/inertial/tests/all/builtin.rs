@@ -1,4 +1,4 @@
-//! The built-in models build and are what they say.
+//! Built-in models build and have the documented dimensions.
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 

@@ -1,4 +1,4 @@
-//! Loops: assembled to rounding, moved along, and the dynamics that is left on the independent coordinates.
+//! Loop closure: assembly to rounding error, continuation, and the dynamics on the independent coordinates.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,10 +15,10 @@ use inertial::mechanism::{BuildOptions, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::Pose;
 use nalgebra::Vector3;
 
-/// Residuals are in rad or relative to the loop's length; a loop of ten joints rounds to about this.
+/// Closure error due to rounding for a loop of ten joints (rad, or relative to the length of the loop).
 const ROUNDING: f64 = 3e-15;
 
-/// A closed configuration at some distance from the assembly, away from dead points and on the same branch.
+/// Returns a closed configuration at some distance from the assembly, away from dead points and on the same branch.
 fn wander(closed: &ClosedMechanism<'_>, rng: &mut Rng, size: f64) -> Vec<f64> {
     let mut ws = closed.workspace();
     let mut q = closed.assembled().to_vec();
@@ -29,7 +29,7 @@ fn wander(closed: &ClosedMechanism<'_>, rng: &mut Rng, size: f64) -> Vec<f64> {
         let mut next = q.clone();
         closed.mechanism().integrate(&mut next, &v);
         let predicted = next.clone();
-        // Dependent joints that turn much faster than the independent ones announce a dead point.
+        // Dependent joints that turn much faster than the independent ones indicate a dead point.
         if closed.close(&mut ws, &mut next).is_err()
             || next.iter().zip(&predicted).any(|(x, p)| (x - p).abs() > 0.02)
             || closed.velocity_map(&mut ws, &next).map_or(true, |g| g.amax() > 4.0)
@@ -57,7 +57,7 @@ fn machines_assemble_to_rounding_with_their_known_mobility() {
         );
         assert_eq!(closed.dof(), mobility, "{name}");
         assert!(residual < ROUNDING, "{name}: residual {residual:.1e}");
-        // The decision on the rank is never close.
+        // The rank decision has a wide margin.
         assert!(closed.rank().margin() > 1e8, "{name}: {:?}", closed.rank());
     }
 }
@@ -72,7 +72,7 @@ fn motions_stay_closed_to_rounding() {
             let q = wander(&closed, &mut rng, 0.6);
             let residual = closed.residual(&mut ws, &q).unwrap();
             assert!(residual < ROUNDING, "{name}: residual {residual:.1e}");
-            // From there back to the assembly, and there again.
+            // Continuation back to the assembly and to the target again.
             let place = |q: &[f64]| closed.independent_positions().iter().map(|&k| q[k]).collect::<Vec<_>>();
             if closed.independent_positions().len() < closed.dof() {
                 continue;
@@ -87,13 +87,13 @@ fn motions_stay_closed_to_rounding() {
     }
 }
 
-/// The motion `t ↦ q(t)` whose independent velocities at zero are `v` and accelerations `a`, by closing each point.
+/// Returns `q(t)` of a motion with independent velocities `v` and accelerations `a` at zero, closed at each point.
 fn along(closed: &ClosedMechanism<'_>, q: &[f64], v: &[f64], a: &[f64], t: f64) -> Vec<f64> {
     let mut ws = closed.workspace();
     let (nv, mechanism) = (closed.mechanism().nv(), closed.mechanism());
     let mut moved = q.to_vec();
-    // Quasi-coordinates: a constant body velocity v + a t/2 over the time t moves the independent joints so that their
-    // velocity at time t is v + a t to first order, which is what the differences below see.
+    // Quasi-coordinates: a constant body velocity v + a t/2 over the time t moves the independent joints so that their velocity
+    // at time t is v + a t to first order, which is sufficient for the differences below.
     let step: Vec<f64> = v.iter().zip(a).map(|(v, a)| t * v + 0.5 * t * t * a).collect();
     let mut tree = vec![0.0; nv];
     closed.velocities(&mut ws, q, &step, &mut tree).unwrap();
@@ -120,7 +120,7 @@ fn velocity_and_acceleration_maps_match_finite_differences() {
             }
             out
         };
-        // Differences about q in each joint's own exponential coordinates, where second derivatives are accelerations.
+        // Differences from q in the exponential coordinates of each joint, whose second derivatives are accelerations.
         let at = |t: f64| difference(&q, &along(&closed, &q, &v_ind, &a_ind, t));
         let central = |h: f64| {
             let (ahead, behind) = (at(h), at(-h));
@@ -128,8 +128,8 @@ fn velocity_and_acceleration_maps_match_finite_differences() {
             let second = ahead.iter().zip(&behind).map(|(p, m)| (p + m) / (h * h)).collect::<Vec<_>>();
             (first, second)
         };
-        // Extrapolated to fourth order, over times in which no joint moves by more than about 1e-3: the error is 1e-12 times
-        // a modest factor, that of rounding 1e-16/1e-6.
+        // Extrapolation to fourth order, over times in which no joint moves by more than about 1e-3: the truncation error is
+        // 1e-12 times a moderate factor, the rounding error 1e-16/1e-6.
         let fastest = v.iter().map(|v| v.abs()).chain(a.iter().map(|a| a.abs().sqrt())).fold(1.0, f64::max);
         let h = 1e-3 / fastest;
         let ((v1, a1), (v2, a2)) = (central(0.5 * h), central(h));
@@ -196,7 +196,8 @@ fn urdf_plus_models_leave_their_singular_zero() {
             closed.assembled()
         );
         assert!(residual < ROUNDING, "{file}: {residual:.1e}");
-        // Stretched out, both linkages are on two branches at once; the parallelogram is the one that moves least.
+        // Two branches meet in the stretched configuration of both linkages; the parallelogram is the branch with the smallest
+        // motion.
         assert_eq!(closed.warnings().len(), mechanism.loops().len(), "{file}: {:?}", closed.warnings());
         let q = closed.assembled();
         match file {
@@ -221,7 +222,7 @@ fn a_rough_assembly_is_closed_with_the_independent_joints_held() {
     assert!(closed.residual(&mut ws, mechanism.assembly()).unwrap() > 0.01);
     assert!(closed.residual(&mut ws, closed.assembled()).unwrap() < ROUNDING);
     assert_eq!(closed.assembled()[0], 0.3);
-    // The same as by continuation from zero.
+    // Equal to continuation from zero.
     let at_zero = machines::four_bar(&mut Rng(21)).cut(2, &[0]);
     let other = ClosedMechanism::new(&at_zero).unwrap();
     let mut q = other.assembled().to_vec();
@@ -231,7 +232,7 @@ fn a_rough_assembly_is_closed_with_the_independent_joints_held() {
 
 #[test]
 fn a_dead_point_of_the_independent_joint_is_left() {
-    // A slider-crank driven by its slider, at the end of the stroke: the mechanism is regular, the slider cannot start it.
+    // A slider-crank driven by its slider at the end of the stroke: the mechanism is regular, but the slider is at a dead point.
     let mut joints = machines::planar(&[(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (1.0, 0.0)]);
     joints[3].0 = JointType::Prismatic { axis: Vector3::x() };
     let mechanism = machines::Ring::new("dead slider", &mut Rng(4), joints).cut(2, &[3]);
@@ -251,7 +252,7 @@ fn a_dead_point_of_the_independent_joint_is_left() {
 
 #[test]
 fn rounded_geometry_closes_approximately_and_says_so() {
-    // A planar four-bar in space with one axis off by 1.5708 − π/2, the usual rounding: literally it is stuck.
+    // A planar four-bar in space with one axis off by 1.5708 − π/2, a common rounding: with the literal numbers it cannot move.
     let mut joints = machines::planar(&[(0.0, 0.0), (0.1, 0.4), (0.9, 0.6), (0.8, -0.1)]);
     joints[2].1 = joints[2].1 * Pose::from_xyz_rpy([0.0; 3], [3.7e-6, 0.0, 0.0]);
     for cut in [2, 3] {
@@ -262,7 +263,7 @@ fn rounded_geometry_closes_approximately_and_says_so() {
         let mut ws = closed.workspace();
         let mut q = closed.assembled().to_vec();
         let residual = closed.move_to(&mut ws, &mut q, &[0.5]).unwrap();
-        // As much as the axis is off, not more.
+        // The residual does not exceed the error of the axis.
         assert!((1e-9..1e-5).contains(&residual), "{residual:.1e}");
     }
 }
@@ -283,7 +284,7 @@ fn what_cannot_be_assembled_is_named_with_its_residual() {
     let residual: f64 = message.rsplit_once("residual ").unwrap().1.trim_end_matches(')').parse().unwrap();
     assert!((1.0..6.0).contains(&residual), "{message}");
 
-    // A second loop that wants the same two bodies elsewhere.
+    // A second loop with a conflicting pose of the same two bodies.
     let mut plan = machines::four_bar(&mut Rng(1)).cut_blueprint(2, &[0]).builder;
     let mut other = plan.loops[0].clone();
     other.name = "other".into();
@@ -316,7 +317,7 @@ fn mobility_and_independent_joints_are_checked() {
         machines::Ring::new("triangle", &mut Rng(1), machines::planar(&[(0.0, 0.0), (1.0, 0.0), (0.4, 0.7)]));
     let message = error(&triangle.cut_blueprint(1, &[]).builder);
     assert_eq!(message, "the loops leave no freedom to move: 2 joint coordinates, 2 independent constraints");
-    // A triangle whose corners lie in a line can shake, but not move, wherever it is cut.
+    // A triangle whose corners lie on a line has infinitesimal but no finite mobility, for every cut.
     for cut in 0..3 {
         let joints = machines::planar(&[(0.0, 0.0), (0.3, 0.0), (0.8, 0.0)]);
         let message =
@@ -342,7 +343,7 @@ fn mobility_and_independent_joints_are_checked() {
         "the mobility is 2 but 1 coordinates are marked as independent: mark 2, for example j0, j1"
     );
 
-    // Two four-bars of one degree of freedom each, both marks in the first.
+    // Two four-bars with one degree of freedom each; both marked joints are in the first.
     let mut plan = four_bar.cut_blueprint(2, &[0, 1]).builder;
     let second = four_bar.cut_blueprint(2, &[0]).builder;
     for link in second.links {
@@ -369,7 +370,7 @@ fn mobility_and_independent_joints_are_checked() {
 
 #[test]
 fn the_end_of_the_motion_is_an_error_and_leaves_the_configuration() {
-    // The crank of this linkage goes round, the rocker cannot.
+    // The crank of this linkage can rotate fully, the rocker cannot.
     let mechanism = machines::four_bar(&mut Rng(1)).cut(2, &[3]);
     let closed = ClosedMechanism::new(&mechanism).unwrap();
     let mut ws = closed.workspace();
@@ -430,7 +431,7 @@ fn random_rings_in_the_plane_and_in_space() {
             joints[rng.below(count)].0 =
                 JointType::Prismatic { axis: Vector3::new(angle.cos(), angle.sin(), 0.0) };
         }
-        // The plane stands anywhere in space.
+        // The plane has an arbitrary pose in space.
         let place = rng.pose();
         for joint in &mut joints {
             joint.1 = place * joint.1;

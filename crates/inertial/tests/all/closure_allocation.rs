@@ -1,5 +1,5 @@
-//! Per-sample computations on mechanisms with loops allocate nothing. The allocator counts for each thread, so that other tests of
-//! this program may run beside.
+//! Per-sample computations on mechanisms with loops allocate no memory. The allocator counts per thread, so that other tests of
+//! this program can run at the same time.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,15 +13,15 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting for each thread.
+/// System allocator that counts the allocations of each thread.
 struct Counting;
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches only a thread-local number.
+// SAFETY: every call is forwarded to the system allocator unchanged; counting only touches a thread-local number.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // At the end of a thread its counter may be gone; nothing is measured then.
+        // The counter may already be destroyed at the end of a thread; nothing is measured then.
         let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
-        // SAFETY: the caller's promise about the layout is passed on.
+        // SAFETY: the guarantee of the caller about the layout is passed on.
         unsafe { System.alloc(layout) }
     }
 
@@ -42,7 +42,7 @@ fn samples_allocate_nothing() {
         let mut q = closed.assembled().to_vec();
         let n = closed.dof();
         let (v, a) = (vec![0.1; n], vec![0.2; n]);
-        // The model's own positions, closed from themselves; a joint that is independent in part cannot be followed.
+        // Positions next to the assembly. A joint with both independent and dependent coordinates cannot be followed.
         let start: Vec<f64> = closed.independent_positions().iter().map(|&k| q[k] + 1e-6).collect();
         let mut followed = vec![0.0; q.len()];
         let can_follow = closed.follow(&mut ws, closed.assembled(), &start, &mut followed).is_ok();
@@ -62,7 +62,7 @@ fn samples_allocate_nothing() {
             closed.packed_regressors(&mut ws, &samples, |_| ())?;
             closed.base_wrench(&mut ws, &q, &v, &a).map(|_| ())
         };
-        // The first sample may still make room.
+        // The first sample may still allocate.
         sample().unwrap_or_else(|e: inertial::Error| panic!("{name}: {e}"));
         let before = ALLOCATIONS.get();
         sample().unwrap();

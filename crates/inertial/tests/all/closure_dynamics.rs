@@ -1,4 +1,4 @@
-//! Dynamics of mechanisms with loops, on their independent coordinates.
+//! Dynamics of mechanisms with loops on their independent coordinates.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,14 +13,14 @@ use inertial::mechanism::{BodyKind, BuildOptions, JointType, Mechanism, Mechanis
 use inertial::spatial::{Force, Inertia};
 use nalgebra::{DMatrix, DVector, Vector3};
 
-/// A motion: configuration of the tree, velocities and accelerations of the independent coordinates.
+/// Motion state: configuration of the tree, velocities and accelerations of the independent coordinates.
 struct State {
     q: Vec<f64>,
     v: Vec<f64>,
     a: Vec<f64>,
 }
 
-/// A random motion near the assembly, away from dead points.
+/// Returns a random motion state near the assembly, away from dead points.
 fn state(closed: &ClosedMechanism<'_>, ws: &mut ClosedWorkspace, rng: &mut Rng) -> State {
     let mut q = closed.assembled().to_vec();
     let mut v = vec![0.0; closed.mechanism().nv()];
@@ -57,7 +57,7 @@ fn forces_are_the_projected_forces_of_the_tree_and_linear_in_the_parameters() {
         closed.accelerations(&mut ws, &s.q, &s.v, &s.a, &mut v, &mut a).unwrap();
         let g = closed.velocity_map(&mut ws, &s.q).unwrap().clone();
         let tau = inverse(&closed, &mut ws, &s);
-        // The same numbers in another order of summation; the projection multiplies rounding by at most a few.
+        // Equal up to the order of summation; the projection amplifies rounding errors by a small factor.
         let expected = g.transpose() * DVector::from_vec(reference_rnea(&mechanism, &s.q, &v, &a));
         assert_close(&tau, expected.as_slice(), 1e-12, &name);
         let y = closed.torque_regressor(&mut ws, &s.q, &s.v, &s.a).unwrap().to_vec();
@@ -91,21 +91,21 @@ fn mass_matrix_energy_and_forward_dynamics_agree_with_inverse_dynamics() {
         closed.kinetic_energy_regressor(&mut ws, &s.q, &s.v, &mut row).unwrap();
         let from_parameters: f64 = row.iter().zip(mechanism.parameters()).map(|(y, p)| y * p).sum();
         assert_close(&[from_parameters], &[kinetic], 1e-11, &name);
-        // At rest only gravity is left.
+        // Only gravity forces remain at rest.
         let mut gravity = vec![0.0; n];
         closed.gravity_forces(&mut ws, &s.q, &mut gravity).unwrap();
         let still = State { q: s.q.clone(), v: vec![0.0; n], a: vec![0.0; n] };
         assert_close(&gravity, &inverse(&closed, &mut ws, &still), 1e-12, &name);
         let mut a = vec![0.0; n];
         match closed.forward_dynamics(&mut ws, &s.q, &s.v, &tau, &mut a) {
-            // The condition of the mass matrix multiplies rounding.
+            // Rounding errors are multiplied by the condition number of the mass matrix.
             Ok(()) => assert_close(&a, &s.a, 1e-8, &name),
             Err(e) => panic!("{name}: {e}"),
         }
     }
 }
 
-/// Energy at time `t` of the motion that starts with these velocities and accelerations.
+/// Returns the energy at time `t` of the motion that starts with these velocities and accelerations.
 fn energy(closed: &ClosedMechanism<'_>, ws: &mut ClosedWorkspace, s: &State, t: f64) -> f64 {
     let step: Vec<f64> = s.v.iter().zip(&s.a).map(|(v, a)| t * v + 0.5 * t * t * a).collect();
     let mut tree = vec![0.0; closed.mechanism().nv()];
@@ -127,8 +127,8 @@ fn power_of_the_independent_forces_is_the_rate_of_energy() {
         let tau = inverse(&closed, &mut ws, &s);
         let power: f64 = tau.iter().zip(&s.v).map(|(t, v)| t * v).sum();
         let size: f64 = tau.iter().zip(&s.v).map(|(t, v)| (t * v).abs()).sum();
-        // Central differences extrapolated to fourth order over times in which no joint moves by more than about 1e-3:
-        // (1e-3)⁴ times modest derivatives, rounding 1e-15/1e-3.
+        // Central differences extrapolated to fourth order over times in which no joint moves by more than about 1e-3: truncation
+        // error (1e-3)⁴ times moderate derivatives, rounding error 1e-15/1e-3.
         let (mut v, mut a) = (vec![0.0; mechanism.nv()], vec![0.0; mechanism.nv()]);
         closed.accelerations(&mut ws, &s.q, &s.v, &s.a, &mut v, &mut a).unwrap();
         let fastest = v.iter().map(|v| v.abs()).chain(a.iter().map(|a| a.abs().sqrt())).fold(1.0, f64::max);
@@ -139,7 +139,7 @@ fn power_of_the_independent_forces_is_the_rate_of_energy() {
     }
 }
 
-/// Everything about a motion that cannot depend on where the loop was cut.
+/// Returns the quantities of a motion that do not depend on the cut.
 fn invariants(
     closed: &ClosedMechanism<'_>,
     target: &[f64],
@@ -184,7 +184,7 @@ fn nothing_depends_on_where_a_ring_is_cut() {
         for cut in (0..ring.joints.len()).filter(|c| !independent.contains(c)) {
             let mechanism = ring.cut(cut, &independent);
             let found = ClosedMechanism::new(&mechanism).and_then(|closed| {
-                // With several independent joints their order is that of the tree.
+                // Several independent joints are ordered as in the tree.
                 let order: Vec<usize> =
                     closed.independent_names().iter().map(|n| n[1..].parse().unwrap()).collect();
                 let sorted = |x: &[f64]| {
@@ -201,10 +201,10 @@ fn nothing_depends_on_where_a_ring_is_cut() {
             let what = format!("{} cut at {cut}", ring.name);
             match (found, &first) {
                 (Ok(found), None) => first = Some(found),
-                // Dependent joints may turn some ten times faster, which multiplies rounding in all products.
+                // Dependent joints may turn some ten times faster, which amplifies rounding errors in all products.
                 (Ok(found), Some(expected)) => assert_close(&found, expected, 1e-10, &what),
                 (Err(e), Some(_)) => panic!("{what}: {e}"),
-                // Some random rings cannot be driven by their first joint, or not so far: not from any cut.
+                // Some random rings cannot be driven by their first joint, or not that far, for any cut.
                 (Err(_), None) => break,
             }
         }
@@ -214,7 +214,7 @@ fn nothing_depends_on_where_a_ring_is_cut() {
     assert!(compared >= 12);
 }
 
-/// Gives the links inertias that are fixed in the world when the mechanism is assembled at zero.
+/// Builds the mechanism with random link inertias that are defined in the world frame at the assembly.
 fn with_world_inertias(mut builder: MechanismBuilder, rng: &mut Rng) -> Mechanism {
     let bare = builder.build(&BuildOptions::default()).unwrap();
     let mut ws = Workspace::new(&bare);
@@ -293,7 +293,7 @@ fn a_universal_loop_joint_is_two_hinges_with_a_massless_cross() {
 #[test]
 fn packed_regressors_of_many_samples_are_those_of_each_sample() {
     let mut rng = Rng(39);
-    // Not a multiple of four, so that a group is left unfilled.
+    // Not a multiple of four, so that the last group is incomplete.
     let count = 7;
     for (name, mechanism, _) in machines::all() {
         let closed = ClosedMechanism::new(&mechanism).unwrap();
@@ -316,7 +316,7 @@ fn packed_regressors_of_many_samples_are_those_of_each_sample() {
                             dense[b.row * np + b.column + k] = groups[s / 4][b.start + k].0[s % 4];
                         }
                     }
-                    // The wide kernels and the single one sum in different orders.
+                    // The vectorized and the scalar kernel sum in different orders.
                     let expected = closed.torque_regressor(&mut other, &state.q, &state.v, &state.a).unwrap();
                     assert_close(&dense, expected, 1e-11, &name);
                     let (mut tree_v, mut tree_a) = (vec![0.0; nv], vec![0.0; nv]);
@@ -334,7 +334,7 @@ fn packed_regressors_of_many_samples_are_those_of_each_sample() {
     }
 }
 
-/// Two four-bars side by side: what one crank moves has no entries in the other's row.
+/// The regressor rows of two separate four-bars have no entries for the bodies of the other one.
 #[test]
 fn independent_loops_have_regressors_of_their_own() {
     let mut rng = Rng(40);
@@ -372,11 +372,11 @@ fn a_log_of_the_independent_joints_is_followed_on_one_branch() {
         for (i, &k) in closed.independent_positions().iter().enumerate() {
             assert_eq!(q[k], positions[s * n + i]);
         }
-        // The other branches are far away: no joint moves by more than a few times what the legs do.
+        // Other branches are far away: no joint moves by more than a few times the motion of the legs.
         assert!(q.iter().zip(closed.assembled()).all(|(x, y)| (x - y).abs() < 0.7), "sample {s}: {q:?}");
     }
     let mut far = positions.clone();
     far[3 * n] += 3.0;
     let error = closed.follow(&mut ws, closed.assembled(), &far, &mut q).unwrap_err().to_string();
-    assert!(error.contains("sample 4: the motion ends before"), "{error}");
+    assert!(error.contains("sample 4: the mechanism cannot reach"), "{error}");
 }

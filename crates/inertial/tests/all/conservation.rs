@@ -1,4 +1,4 @@
-//! Identifiability under conservation laws, against closed forms and against momenta that are written out here.
+//! Identifiability under conservation laws, compared with closed forms and with explicit momentum equations.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use inertial::mechanism::{BuildOptions, JointSpec, JointType, Limits, MechanismB
 use inertial::spatial::{Inertia, Pose};
 use nalgebra::{DMatrix, Matrix3, Matrix6, Vector3, Vector6};
 
-/// A free base with so many wheels, and a second body on a joint where there is one.
+/// Creates a free base with the given wheels and, if `joint` is given, a second body.
 fn robot(rng: &mut Rng, joint: Option<JointType>, wheels: &[Vector3<f64>]) -> MechanismBuilder {
     let mut out = MechanismBuilder::new("satellite", "space")
         .link("base", rng.inertia())
@@ -42,16 +42,16 @@ fn answer(model: &MechanismBuilder, total_momentum: TotalMomentum) -> Analysis {
     found
 }
 
-/// One body with parameters `m, h, I` about the origin of its frame, its centre of mass at `c`. At zero linear momentum its
-/// origin moves with `v = -ω × c`. Changes `δ` of the parameters stay unnoticed where, for all `ω` that are reached,
+/// Rank for one body with parameters `m, h, I` about the origin of its frame and centre of mass `c`. At zero linear momentum its
+/// origin moves with `v = -ω × c`. A change `δ` of the parameters is not identifiable if, for all reachable `ω`,
 ///
 /// `δm v + ω × δh = ω × (δh - δm c) = 0` and `δI ω + δh × v = 0`.
 ///
-/// - No wheel: the body does not turn, nothing shows: 0.
-/// - One wheel: one direction of `ω`. The first condition leaves `δh = δm c + a ω`, two equations; the second is three more: 5.
-/// - Two wheels: a plane of `ω`. The first leaves `δh = δm c`, three equations. With it the second is `J ω = 0` for the plane, where
-///   `J` is `δI` less a point of mass `δm` at `c`: six equations, of which `ω₁·J ω₂ = ω₂·J ω₁` is one twice: 8.
-/// - Three wheels: `δh = δm c` and `J = 0`, nine equations. A point of mass at the centre of mass remains: 9.
+/// - No wheel: the body does not rotate, and the rank is 0.
+/// - One wheel: one direction of `ω`. The first condition gives `δh = δm c + a ω`, two equations; the second adds three: 5.
+/// - Two wheels: a plane of `ω`. The first condition gives `δh = δm c`, three equations. The second is then `J ω = 0` on the plane,
+///   where `J` is `δI` minus a point mass `δm` at `c`: six equations, two of which coincide (`ω₁·J ω₂ = ω₂·J ω₁`): 8.
+/// - Three wheels: `δh = δm c` and `J = 0`, nine equations. A point mass at the centre of mass is not identifiable: 9.
 #[test]
 fn one_body_shows_what_its_wheels_let_it() {
     let mut rng = Rng(1);
@@ -80,8 +80,8 @@ fn what_three_wheels_do_not_show_of_one_body_is_a_point_at_its_centre() {
     assert!(base.iter().all(|x| x.abs() < 1e-12), "{base:?}");
 }
 
-/// Momentum about the origin of the base of a body whose frame stands at `p` with axes `r`, for each of its ten parameters: the
-/// base moves with `v, ω`, the body with `v', ω'` beyond that (all in the axes of the base).
+/// Returns the momentum about the origin of the base for each of the ten parameters of a body. The frame of the body has the
+/// origin `p` and the axes `r`. The base moves with `v, ω`, the body with `v', ω'` relative to it (all in the axes of the base).
 fn momentum_columns(
     r: &Matrix3<f64>,
     p: &Vector3<f64>,
@@ -96,7 +96,7 @@ fn momentum_columns(
         let body = Inertia::from_parameters(&ten.into());
         let h = r * body.first_moment;
         let linear = origin * body.mass + omega.cross(&h);
-        // About the body's own origin, then about the base's.
+        // About the origin of the body, then about that of the base.
         let own = r * body.rotational * r.transpose() * omega + h.cross(&origin);
         let angular = own + p.cross(&linear);
         out.column_mut(k).copy_from_slice(&[linear.as_slice(), angular.as_slice()].concat());
@@ -104,7 +104,7 @@ fn momentum_columns(
     out
 }
 
-/// The rank of two bodies by singular values, from the columns above alone.
+/// Computes the rank for two bodies by singular values, from the columns above alone.
 fn two_body_rank(
     model: &MechanismBuilder,
     joint: &JointType,
@@ -137,7 +137,7 @@ fn two_body_rank(
         };
         let total =
             |c: &DMatrix<f64>| Vector6::from_fn(|i, _| c.row(i).iter().zip(&truth).map(|(a, b)| a * b).sum());
-        // The momentum is linear in the velocity of the base: what remains is solved for.
+        // The momentum is linear in the velocity of the base, which is found from a linear system.
         let free = total(&columns(&zero, &zero, true));
         let mut inertia = Matrix6::zeros();
         for k in 0..6 {
@@ -160,13 +160,13 @@ fn two_body_rank(
     rank(&rows, 1e-9).unwrap().rank
 }
 
-/// Two bodies on a hinge show 17 combinations of 20 (three move across the hinge unnoticed), on a slide 14.
+/// Two bodies on a hinge have rank 17 of 20 (three combinations can move across the hinge), on a slide 14.
 ///
-/// With three wheels the linear part is `ω × d + d' = 0` for all `ω` and joint speeds, where `d = δh(q) - δm c(q)` of the whole robot: so
-/// `δh = δm c`. The angular part is then that of a point of mass `δm` at the centre of mass `c(q)`, which moves in both bodies, so
-/// that no change of their constant parameters imitates it: `δm = 0`, and nothing else than without the law is lost.
+/// The linear part with three wheels is `ω × d + d' = 0` for all `ω` and joint speeds, where `d = δh(q) - δm c(q)` of the whole
+/// robot: hence `δh = δm c`. The angular part is then that of a point mass `δm` at the centre of mass `c(q)`. This point moves in
+/// both bodies, so that no change of their constant parameters is equivalent to it: `δm = 0`, and the rank is that without the law.
 ///
-/// Without wheels every row is orthogonal to the true parameters: one combination less, the scale.
+/// Without wheels every row is orthogonal to the true parameters: the rank is smaller by one, the scale.
 #[test]
 fn two_bodies_lose_their_scale_without_wheels_and_nothing_with_three() {
     let mut rng = Rng(3);
@@ -182,7 +182,7 @@ fn two_bodies_lose_their_scale_without_wheels_and_nothing_with_three() {
         let found = answer(&bare, TotalMomentum::Zero);
         assert_eq!(found.rank, two_body_rank(&bare, &joint, &[], &mut rng));
         assert!(found.rank < free, "{} {free}", found.rank);
-        // The true parameters are among what is not seen.
+        // The true parameters lie in the null space.
         let truth: Vec<f64> =
             bare.links.iter().flat_map(|l| l.inertia.unwrap().parameters().as_slice().to_vec()).collect();
         let size = found.regrouping.combinations.iter().flatten().fold(0.0, |m: f64, (_, x)| m.max(x.abs()));
@@ -194,7 +194,7 @@ fn two_bodies_lose_their_scale_without_wheels_and_nothing_with_three() {
             assert_eq!(answer(&model, TotalMomentum::Zero).rank, numeric, "{} wheels", wheels.len());
         }
     }
-    // The hinge alone: only the scale is lost.
+    // The hinge without wheels: only the scale is lost.
     let bare = robot(&mut rng, Some(JointType::Revolute { axis: Vector3::z() }), &[]);
     assert_eq!(answer(&bare, TotalMomentum::Zero).rank, 16);
 }
@@ -207,7 +207,7 @@ fn the_published_robot_needs_its_wheels_for_its_scale() {
     let found = answer(&model, TotalMomentum::Zero);
     assert_eq!(found.rank, 51);
     assert_eq!(answer(&model, TotalMomentum::Angular).rank, 52);
-    // A robot whose masses nobody knows: the same rank, with random ones.
+    // A robot with unknown masses has the same rank, computed with random masses.
     for link in &mut model.links {
         link.inertia = None;
     }

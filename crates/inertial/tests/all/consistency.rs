@@ -1,4 +1,4 @@
-//! Verdicts on inertial parameters, against published tables, point masses and the definition of a projection.
+//! Consistency checks of inertial parameters, compared with published tables, point masses and the definition of a projection.
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
@@ -31,7 +31,7 @@ const TABLE: [(&str, [f64; 10], f64); 10] = [
     ("P", [1.844, 0.059, 0.004, 0.204, 0.037, 0.001, -0.013, 0.039, 0.0, 0.008], -0.0005934373659),
 ];
 
-/// Rows that are not even positive definite about the centre of mass.
+/// Rows whose inertia about the centre of mass is not positive definite.
 const NOT_POSITIVE: [usize; 5] = [0, 2, 4, 5, 6];
 
 #[test]
@@ -40,14 +40,14 @@ fn table_one_of_the_manifold_paper() {
         let inertia = Inertia::from_parameters(&Parameters::from(parameters));
         let verdict = judge(&inertia, DEFAULT_TOLERANCE).unwrap();
         assert!((verdict.pseudo_inertia_min_eigenvalue - eigenvalue).abs() < 1e-9, "row {row}");
-        // As printed none is consistent; the reader is told which inequality fails.
+        // No row is consistent as printed; the reason names the violated inequality.
         let expected = match row {
             _ if NOT_POSITIVE.contains(&row) => vec![InertiaNotPositive, TriangleInequality],
             _ => vec![TriangleInequality],
         };
         assert_eq!(violations(&inertia, DEFAULT_TOLERANCE), expected, "row {row}");
-        // Three decimals allow a violation of about 1e-3 kg m². The rows of R¹⁰ exceed that, those of P do not but one:
-        // an erratum of the table, for no consistent row rounds to it.
+        // Three decimals allow a violation of about 1e-3 kg m². The rows of R¹⁰ exceed it. Those of P do not, except for one
+        // erratum of the table: no consistent row rounds to it.
         let printed = 1e-3 / verdict.principal_moments[2];
         assert_eq!(violations(&inertia, printed).is_empty(), method == "P" && row != 5, "row {row}");
     }
@@ -123,7 +123,7 @@ fn reasons_speak_of_numbers() {
         reasons(&shaped(0.3, 0.1, 0.1)),
         ["Iyy + Izz = 0.2 < Ixx = 0.3 kg m² about the centre of mass: no mass distribution has this"]
     );
-    // As many digits as it takes to see the difference.
+    // Enough digits to show the difference.
     assert_eq!(
         reasons(&shaped(1.0, 1.0, 2.000_01)),
         ["Ixx + Iyy = 2 < Izz = 2.00001 kg m² about the centre of mass: no mass distribution has this"]
@@ -135,7 +135,7 @@ fn reasons_speak_of_numbers() {
     assert_eq!(reasons(&shaped(1.0, 1.0, 2.000_001)), [""; 0]);
 }
 
-/// A body of point masses; any such body exists.
+/// Returns a strategy for bodies of point masses, which are always consistent.
 fn points(count: usize) -> impl Strategy<Value = Inertia<f64>> {
     let point = (0.01..5.0_f64, [-1.0..1.0_f64, -1.0..1.0, -1.0..1.0], -6..3_i32);
     prop::collection::vec(point, count).prop_map(|points| {
@@ -163,9 +163,9 @@ fn anything() -> impl Strategy<Value = Inertia<f64>> {
 proptest! {
     #[test]
     fn what_exists_is_consistent(body in (1..6_usize).prop_flat_map(points), pose in pose()) {
-        // One to three points lie on the boundary of the cone: rounding must not matter, wherever the frame is.
+        // One to three points lie on the boundary of the cone: rounding errors must not change the result in any frame.
         prop_assert!(judge(&body, DEFAULT_TOLERANCE).unwrap().is_consistent());
-        // The transformation adds about ten terms of this size; where they cancel, the result does not show how large they were.
+        // The transformation adds about ten terms of this size; if they cancel, the result does not show their size.
         let moved = body.transformed(&pose);
         let terms = body.mass * (body.com().unwrap().norm() + pose.translation.norm()).powi(2) + body.rotational.norm();
         let scale = judge(&moved, DEFAULT_TOLERANCE).unwrap().principal_moments[2].abs();
@@ -190,7 +190,7 @@ proptest! {
         prop_assert!(judge(&fixed, DEFAULT_TOLERANCE).unwrap().is_consistent());
         prop_assert_eq!(fixed.mass, inertia.mass);
         prop_assert!((fixed.first_moment - inertia.first_moment).norm() < 1e-14);
-        // The projection on a self-dual cone: X = P⁺ and X − P are both in it, and orthogonal.
+        // Projection on a self-dual cone: X = P⁺ and X − P are both in the cone, and orthogonal.
         let com = Pose::from_translation(-inertia.com().unwrap());
         let at_com = |i: &Inertia<f64>| PseudoInertia::from(&i.transformed(&com)).0;
         let (before, after) = (at_com(&inertia), at_com(&fixed));
@@ -199,11 +199,11 @@ proptest! {
         let least = |m| symmetric_eigen(&m).unwrap().values[0];
         prop_assert!(least(after) > -1e-12 * scale.sqrt() && least(step) > -1e-12 * scale.sqrt());
         prop_assert!(after.dot(&step).abs() < 1e-12 * scale);
-        // It does not depend on the frame.
+        // The projection does not depend on the frame.
         let elsewhere = nearest(&inertia.transformed(&pose)).unwrap();
         let difference = elsewhere.parameters() - fixed.transformed(&pose).parameters();
         prop_assert!(difference.amax() < 1e-12 * (1.0 + elsewhere.parameters().amax()));
-        // What is consistent stays.
+        // Consistent values do not change.
         if judge(&inertia, 0.0).unwrap().is_consistent() {
             prop_assert!((fixed.parameters() - inertia.parameters()).amax() < 1e-13);
         }

@@ -1,4 +1,4 @@
-//! Estimates of bodies that can exist: one optimum for all solvers, whatever stops them, with priors and bounds.
+//! Physically consistent estimates: all solvers find the same optimum and can stop early, with priors and bounds.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use inertial::mechanism::{BodyKind, BuildOptions, DEFAULT_SNAP, Mechanism, Shape
 use inertial::spatial::{Inertia, Pose, PseudoInertia};
 use nalgebra::{DMatrix, DVector, Rotation3, Vector3};
 
-/// A log of few noisy samples, its summary and the least-squares noise.
+/// Returns the summary of a log with few noisy samples.
 fn poor(mechanism: &Mechanism, equations: &Equations<'_>, count: usize, rng: &mut Rng) -> Summary {
     let mut log = simulate(mechanism, FRICTION, count, rng);
     log.tau.iter_mut().for_each(|t| *t += 2.0 * normal(rng));
@@ -123,7 +123,7 @@ fn a_link_is_bounded_by_the_box_around_its_shapes() {
         let [first, second] = [0, 1].map(|i| &bounds.bodies[&mechanism.bodies()[i].name]);
         assert!(first.ellipsoid.is_none() && second.ellipsoid.is_some() && second.cuboid.is_none());
         let own = first.cuboid.unwrap();
-        // The extremes of many points of its surface: a hundredth is left between neighbours.
+        // Extremes of many surface points; neighbouring points are about a hundredth apart.
         let (mut min, mut max) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
         for _ in 0..40_000 {
             let side = |rng: &mut Rng| if rng.chance(0.5) { 0.5 } else { -0.5 };
@@ -174,7 +174,7 @@ fn bounds_hold_and_cost_only_what_they_must() {
                 assert!((0..3).all(|i| span.min[i] <= com[i] && com[i] <= span.max[i]), "{}", body.name);
             }
             if let Some(e) = &own.ellipsoid {
-                // The mean of the squared distance in semi-axes, from the second moments about the centre.
+                // Mean squared distance in semi-axes, from the second moments about the centre.
                 let axes = Rotation3::from_euler_angles(e.rpy[0], e.rpy[1], e.rpy[2]);
                 let p = PseudoInertia::from(&body.inertia).0;
                 let shift = Vector3::from(e.centre);
@@ -189,7 +189,7 @@ fn bounds_hold_and_cost_only_what_they_must() {
         let manifold = Consistency { solver: Solver::Manifold, ..wanted };
         assert!(ConsistentFit::new(&equations, &summary, &squares, &manifold).is_err());
     }
-    // What contradicts itself or names no body is refused.
+    // Contradictory bounds and unknown body names are refused.
     for text in [
         "[bodies.link3]\nbox = { min = [0, 0, 0], max = [1, 1, 1] }\ncom = { min = [2, 2, 2], max = [3, 3, 3] }",
         "[bodies.nose]\nmass = [1, 2]",
@@ -226,21 +226,21 @@ fn standard_errors_of_the_consistent_estimate_hold() {
         let mut tau = clean.tau.clone();
         tau.iter_mut().enumerate().for_each(|(k, t)| *t += noise[k % 2] * normal(&mut rng));
         let log = Log { tau, q: clean.q.clone(), v: clean.v.clone(), a: clean.a.clone(), count: clean.count };
-        // Of independent noise, which needs no blocks.
+        // The noise is independent and needs no blocks.
         let summary = log.summary(&equations).without_blocks();
         let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
         let found =
             ConsistentFit::new(&equations, &summary, &squares, &Consistency::new(&prior, 1e-3)).unwrap();
-        // Two ways to the same errors: those of base parameters, and those of all parameters regrouped.
+        // The covariance of the base parameters must equal the regrouped covariance of all parameters.
         let regrouped = &regroup * &found.parameter_covariance * regroup.transpose();
         let own = found.covariance.view((0, 0), regrouped.shape()).into_owned();
-        // Rounding of covariances in which a prior of weight 1e-3 stands beside data of 1e6.
+        // Rounding errors of covariances that combine a prior of weight 1e-3 with data of weight 1e6.
         assert!((&regrouped - &own).norm() < 1e-6 * own.norm(), "{regrouped} {own}");
         let error = DVector::from_vec(found.values) - &truth;
         chi += error.dot(&found.covariance.clone().cholesky().unwrap().solve(&error));
         freedom += truth.len() as f64;
     }
-    // As for least squares: outside 4.9 deviations once in a million. The prior's part is a thousandth here.
+    // As for least squares: outside 4.9 deviations once in a million. The prior contributes a thousandth here.
     let deviation: f64 = (chi - freedom) / (2.0 * freedom).sqrt();
     assert!(deviation.abs() < 4.9, "{deviation}");
 }
@@ -275,13 +275,13 @@ fn cvxpy_and_clarabel_find_the_same_optima() {
     let costs: Vec<f64> = serde_json::from_str(&answer).unwrap();
     for ((what, solution), cost) in found.iter().zip(costs) {
         println!("{what}: {} and {cost}", solution.cost);
-        // Clarabel is asked for 1e-11 and reports what it reaches; ours is proved to 1e-9.
+        // Clarabel is given a tolerance of 1e-11 and reports the accuracy reached; our solution is certified to 1e-9.
         assert!((solution.cost - cost).abs() <= 1e-6 * cost.abs(), "{what}: {} and {cost}", solution.cost);
         assert!(solution.lower_bound <= cost + 1e-6 * cost.abs());
     }
 }
 
-/// States near one posture, slow: what a robot shows while it works, not while it is identified.
+/// Simulates slow states near one posture, as in normal operation rather than in an identification experiment.
 fn dull(mechanism: &Mechanism, count: usize, noise: f64, rng: &mut Rng) -> Log {
     let nv = mechanism.nv();
     let posture = rng.positions(mechanism);
@@ -314,7 +314,7 @@ fn on_poor_data_the_default_predicts_other_motions_far_better_than_least_squares
     for _ in 0..DRAWS {
         let summary = dull(&mechanism, 300, 0.5, &mut rng).summary(&equations);
         let other = simulate(&mechanism, FRICTION, 100, &mut rng).summary(&equations);
-        // The model that people have: every body's mass and size wrong by up to thirty percent.
+        // A realistic prior: mass and size of every body are wrong by up to thirty percent.
         let mut prior = Prior::new(&mechanism).unwrap();
         for body in &mut prior.bodies {
             let (mass, size) = (rng.range(0.7, 1.3), rng.range(0.7, 1.3));
@@ -332,19 +332,20 @@ fn on_poor_data_the_default_predicts_other_motions_far_better_than_least_squares
         consistent += residual(Estimator::Consistent) / DRAWS as f64;
     }
     println!("validation on other motions: least squares {plain}, bodies that exist {consistent}");
-    // Four times is what a real arm with poor data showed; here the gain is larger.
+    // A real arm with poor data showed a factor of four; the gain is larger here.
     assert!(consistent < 0.25 * plain, "{plain} {consistent}");
 }
 
 #[test]
 fn what_the_data_show_moves_the_less_the_better_they_show_it() {
     let mut rng = Rng(15);
-    // Every parameter of these two links is seen well; a wrist's inertias would drown in the noise and be the prior's.
+    // Every parameter of these two links is well determined; the inertias of a wrist would be determined by the prior, not by the
+    // noisy data.
     let mechanism = model("planar-2r");
     let equations = Equations::new(&mechanism, FRICTION, DEFAULT_SNAP).unwrap();
     let clean = simulate(&mechanism, FRICTION, 500, &mut rng);
     let errors: Vec<f64> = clean.tau.iter().map(|_| normal(&mut rng)).collect();
-    // A prior that is wrong by half.
+    // A prior with an error of 50 %.
     let mut prior = Prior::new(&mechanism).unwrap();
     prior.bodies.iter_mut().for_each(|b| *b = Inertia::from_parameters(&(b.parameters() * 1.5)));
     let moves: Vec<f64> = [0.1, 0.01]
@@ -356,15 +357,15 @@ fn what_the_data_show_moves_the_less_the_better_they_show_it() {
             let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
             let found =
                 ConsistentFit::new(&equations, &summary, &squares, &Consistency::new(&prior, 1.0)).unwrap();
-            // The bound must hold whatever the data's scale is.
+            // The bound must hold for any scale of the data.
             assert!(found.status.is_converged() && found.lower_bound <= found.cost);
             let moved = DVector::from_vec(found.values) - &squares.values;
-            // In standard errors, all directions together.
+            // Shift in standard errors, over all directions.
             let whole = moved.dot(&squares.covariance.clone().cholesky().unwrap().solve(&moved)).sqrt();
             whole / (equations.len() as f64).sqrt()
         })
         .to_vec();
     println!("moved by {moves:?} standard errors");
-    // A tenth of the noise: a tenth of the relative error, and a tenth of the move in standard errors.
+    // A tenth of the noise gives a tenth of the relative error, and a tenth of the shift in standard errors.
     assert!(moves[0] < 1.0 && (5.0..20.0).contains(&(moves[0] / moves[1])), "{moves:?}");
 }

@@ -1,4 +1,4 @@
-//! Models of every format as mechanism files: what is read again is the same mechanism.
+//! Models of every format, written as mechanism files, read back as the same mechanism.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use inertial::mechanism::read;
 use inertial::mechanism::write::{Syntax, describe};
 use inertial::mechanism::{Base, BuildOptions, Mechanism, MechanismBuilder, builtin};
 
-/// Some roundings of numbers of the size of one.
+/// Several rounding errors of numbers of order one.
 const ROUNDING: f64 = 1e-13;
 
 fn assert_same(found: &Mechanism, expected: &Mechanism) {
@@ -80,7 +80,7 @@ fn a_root_link_keeps_its_name_where_it_floats() {
     let model = read::urdf::read(text).unwrap();
     check(&model, &BuildOptions::default());
     check(&model, &BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() });
-    // Angles keep their few digits, from which their rounding is known.
+    // Angles keep their few digits, which define their rounding interval.
     assert!(describe(&model, None, Syntax::Toml).unwrap().contains("rpy = [1.5708, 0.0, 0.3]"));
 }
 

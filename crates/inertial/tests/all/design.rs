@@ -1,4 +1,4 @@
-//! Designs: within all limits, as good as they say, the same for any number of threads; and limits that allow none.
+//! Designs keep all limits, have the stated quality and do not depend on the number of threads; infeasible limits are reported.
 
 #![allow(clippy::unwrap_used)]
 
@@ -52,7 +52,7 @@ fn refused(subject: &Subject<'_>, limits: &[Coordinate], room: &Room, options: &
     design(std::slice::from_ref(subject), limits, room, options, &|_| true).unwrap_err().to_string()
 }
 
-/// Every limit at 1 kHz, computed from the trajectory alone.
+/// Checks every limit at 1 kHz, from the trajectory alone.
 fn assert_within(found: &Design, mechanism: &Mechanism, limits: &[Coordinate], effort: &[f64]) {
     let t = &found.trajectory;
     let n = t.joints().len();
@@ -83,7 +83,7 @@ fn designs_stay_within_limits_and_reach_the_structural_rank() {
     let puma = robot("puma560");
     let limits = coordinates(&puma, &DefaultLimits::default());
     let mut subject = subject(&puma);
-    // Enough to hold the arm, too little to throw it about.
+    // Sufficient to hold the arm, but not for fast motions.
     subject.effort = vec![120.0, 120.0, 60.0, 10.0, 10.0, 10.0];
     for family in [
         Family::Fourier { harmonics: 4 },
@@ -95,7 +95,7 @@ fn designs_stay_within_limits_and_reach_the_structural_rank() {
         assert_eq!((found.certificate.rank, found.certificate.structural_rank), (36, 36), "{family:?}");
         assert_eq!(found.certificate.excited, found.certificate.unknowns);
         assert_within(&found, &puma, &limits, &subject.effort);
-        // The motion that was written is the one that was certified.
+        // The written motion is the certified one.
         let again = certify(&subject, &found.trajectory, 25.0).unwrap();
         let errors = |c: &inertial::excitation::Certificate| -> Vec<f64> {
             c.base_parameters.iter().map(|e| e.std_error).collect()
@@ -117,7 +117,7 @@ fn the_search_improves_and_does_not_depend_on_threads() {
         let of = |o: &DesignOptions| {
             run(&subject, &limits, &Room::default(), &DesignOptions { criterion, ..o.clone() }).criterion
         };
-        // A tenth in the logarithm is 10 % of standard errors, or of the condition number.
+        // A decrease of 0.1 in the logarithm is 10 % of the standard errors, or of the condition number.
         assert!(of(&long) < of(&start) - 0.1, "{criterion:?} {} {}", of(&start), of(&long));
     }
     assert_eq!(before.searches.len(), 2);
@@ -129,7 +129,7 @@ fn the_search_improves_and_does_not_depend_on_threads() {
     assert_ne!(one.trajectory, other.trajectory);
 }
 
-/// Expected standard errors against what noise does to least squares, written from the regressor itself.
+/// Expected standard errors agree with simulated least-squares experiments that use the regressor directly.
 #[test]
 fn expected_errors_are_those_of_simulated_experiments() {
     let puma = robot("puma560");
@@ -155,7 +155,7 @@ fn expected_errors_are_those_of_simulated_experiments() {
     let experiments = 400;
     let mut squares = DVector::zeros(base.len());
     for _ in 0..experiments {
-        // Box and Muller's normal numbers, with the noise of the subject.
+        // Normal numbers by the Box-Muller transform, with the noise of the subject.
         let noise = DVector::from_fn(count * nv, |_, _| {
             0.5 * (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
         });
@@ -164,7 +164,7 @@ fn expected_errors_are_those_of_simulated_experiments() {
     }
     for (expected, square) in found.certificate.base_parameters.iter().zip(squares.iter()) {
         let seen = (square / f64::from(experiments)).sqrt();
-        // 400 draws know a standard deviation to 3.5 %; the largest of 36 errors lies within four times that.
+        // 400 draws determine a standard deviation to 3.5 %; the largest of 36 errors lies within four times that.
         assert!((expected.std_error / seen - 1.0).abs() < 0.14, "{expected:?} {seen}");
     }
 }
@@ -191,7 +191,7 @@ fn the_room_is_respected_at_every_millisecond() {
         }
         lowest
     };
-    // A floor in the way of the free motion.
+    // A floor that the unrestricted motion would hit.
     let ground = lowest(&free) + 0.1;
     let room = Room { capsules: capsules.clone(), pairs, ground: Some(ground), ..Room::default() };
     let found = run(&subject, &limits, &room, &quick());
@@ -213,7 +213,7 @@ fn what_is_known_already_is_not_sought_again() {
     let options = DesignOptions { criterion: Criterion::CramerRao, iterations: 40, ..quick() };
     let before = run(&subject, &limits, &Room::default(), &options);
     let n = before.certificate.unknowns;
-    // All but the first unknown are known very well.
+    // All unknowns except the first have a strong prior.
     let known = DMatrix::from_fn(n, n, |i, j| if i == j && i > 0 { 1e8 } else { 0.0 });
     subject.prior = Some(known);
     let after = run(&subject, &limits, &Room::default(), &options);
@@ -253,7 +253,7 @@ fn a_floating_base_that_moves_shows_everything_and_one_held_still_does_not() {
     let held = coordinates(&robot, &DefaultLimits::default());
     let message = refused(&subject, &held, &Room::default(), &quick());
     assert!(
-        message.starts_with("no motion within the limits shows")
+        message.starts_with("no motion within the limits excites")
             && message.contains("unknowns: combinations of"),
         "{message}"
     );
@@ -282,7 +282,7 @@ fn limits_that_allow_nothing_are_told() {
     let mut one = limits.clone();
     (one[1].lower, one[1].upper) = (0.5, 0.5);
     let message = refused(&subject, &one, &room, &quick());
-    assert!(message.starts_with("no motion within the limits shows"), "{message}");
+    assert!(message.starts_with("no motion within the limits excites"), "{message}");
     let crossed = with(|c| (c.lower, c.upper) = (1.0, -1.0));
     assert!(refused(&subject, &crossed, &room, &quick()).contains("leave no position"));
     let options = DesignOptions { start: Some(vec![0.0, 9.0]), ..quick() };
@@ -304,7 +304,7 @@ fn limits_that_allow_nothing_are_told() {
         );
     }
     let flat = DesignOptions { family: Family::Fourier { harmonics: 1 }, ..quick() };
-    assert!(refused(&subject, &limits, &room, &flat).contains("rests for its whole duration"));
+    assert!(refused(&subject, &limits, &room, &flat).contains("this kind of trajectory cannot move"));
     let four_bar = robot("four-bar");
     let several = [Subject { mechanism: &four_bar, ..subject.clone() }, subject.clone()];
     let message = design(&several, &limits, &room, &quick(), &|_| true).unwrap_err().to_string();
@@ -328,7 +328,7 @@ fn an_interrupted_search_keeps_its_best() {
     let found = design(&[subject], &limits, &Room::default(), &options, &watch).unwrap();
     let best = best.into_inner().unwrap();
     assert_eq!(best.len(), 5);
-    // The final check may have made the motion smaller by a little.
+    // The final check may have reduced the motion slightly.
     assert!(found.criterion < best[0] + 1e-9 && found.criterion < best[4] + 0.01);
 }
 
@@ -344,18 +344,19 @@ fn collision_shapes_become_capsules() {
     let capsules = Room::shapes(&robot);
     assert_eq!(capsules.len(), 3);
     assert_eq!((capsules[0].body, capsules[1].body, capsules[2].body), (None, Some(0), Some(1)));
-    // The box along y, within half the diagonal of its other edges; the cylinder from 0 to 1 along z.
+    // Capsule of the box: along y, with half the diagonal of its other edges as radius. Capsule of the cylinder: from 0 to 1
+    // along z.
     assert!(
         (capsules[0].ends[1].y - 0.2).abs() < 1e-15
             && (capsules[0].radius - 0.5 * 0.2f64.hypot(0.1)).abs() < 1e-15
     );
     assert!((capsules[1].ends[0].z).abs() < 1e-15 && (capsules[1].ends[1].z - 1.0).abs() < 1e-15);
     assert_eq!(capsules[2].ends[0], capsules[2].ends[1]);
-    // Neighbours touch by design; only base and b can meet.
+    // Neighbouring links touch by design; only base and b can collide.
     assert_eq!(Room::candidate_pairs(&robot, &capsules), [(0, 2)]);
 }
 
-/// A rotor that acts like its link's inertia is no unknown of its own, here as in identification.
+/// A rotor that is equivalent to an inertia of its link is not a separate unknown, as in identification.
 #[test]
 fn rotors_that_count_as_links_are_those_of_identification() {
     for name in ["planar-2r", "scara", "puma560", "arm7"] {

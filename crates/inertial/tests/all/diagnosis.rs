@@ -1,4 +1,4 @@
-//! Diagnosis of faulty logs and models, from simulated logs of known truth.
+//! Diagnosis of faulty logs and models, on simulated logs with known parameters.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use inertial::estimation::{
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 
-/// The result of a log with a diagnosis.
+/// Returns the result of a log with a diagnosis.
 fn diagnosed(mechanism: &Mechanism, log: &Log, lengths: Vec<OtherLength>) -> Identification {
     let equations = Equations::new(mechanism, automatic(), DEFAULT_SNAP).unwrap();
     let options = IdentifyOptions::default();
@@ -24,7 +24,7 @@ fn diagnosed(mechanism: &Mechanism, log: &Log, lengths: Vec<OtherLength>) -> Ide
     result
 }
 
-/// A log of the Puma with friction and little noise.
+/// Simulates a log of the Puma with friction and little noise.
 fn puma(mechanism: &Mechanism, seed: u64) -> Log {
     let mut rng = Rng(seed);
     let joints = |_: usize, v: f64, _: f64| 2.0 * v + 4.0 * v.signum();
@@ -42,7 +42,7 @@ fn a_sound_log_raises_no_reason() {
         let result = diagnosed(&mechanism, &puma(&mechanism, seed), Vec::new());
         assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
         let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
-        // Five standard errors, and what central differences over 40 ms miss.
+        // Five standard errors plus the truncation error of central differences over 40 ms.
         assert!(lag.value.abs() < 5.0 * lag.std_error + 1e-4, "{lag:?}");
     }
 }
@@ -68,15 +68,15 @@ fn negated_and_exchanged_torques_are_named() {
 fn a_lag_is_measured() {
     let mechanism = model("puma560");
     let mut rng = Rng(4);
-    // Coulomb friction would jump within the lag; a prepared log is smooth.
+    // Coulomb friction would jump within the lag, whereas a prepared log is smooth.
     let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(0.1, 0.5, &mut rng);
-    // One sample of 20 ms.
+    // A lag of one sample (20 ms).
     let late = log.nv;
     log.tau.rotate_right(late);
     log.tau.copy_within(late..2 * late, 0);
     let result = diagnosed(&mechanism, &log, Vec::new());
     let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
-    // Five standard errors, and the curvature of the torques over the lag.
+    // Five standard errors plus the effect of the curvature of the torques over the lag.
     assert!((lag.value - 0.02).abs() < 5.0 * lag.std_error + 0.002, "{lag:?}");
     assert!(has(&result, ReasonCode::Lag, "ms"), "{:?}", result.reasons);
 }
@@ -86,7 +86,7 @@ fn noise_does_not_make_a_lag_smaller() {
     let mechanism = model("puma560");
     for seed in 0..3 {
         let mut rng = Rng(seed + 20);
-        // About a tenth of the torques.
+        // Noise of about a tenth of the torques.
         let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(3.0, 0.5, &mut rng);
         let late = log.nv;
         log.tau.rotate_right(late);
@@ -113,18 +113,18 @@ fn torques_in_other_units_are_doubtful() {
 fn a_tilted_base_is_measured() {
     let upright = model("puma560");
     let log = puma(&upright, 5);
-    // The model thinks that the base is tilted by 0.15 rad about y.
+    // The base of the model is tilted by 0.15 rad about y.
     let g = upright.gravity();
     let tilted = upright.clone().with_gravity(nalgebra::Rotation3::from_euler_angles(0.0, 0.15, 0.0) * g);
     let result = diagnosed(&tilted, &log, Vec::new());
     let tilt = result.deviations.iter().filter(|d| d.kind == DeviationKind::Tilt);
     let tilt = tilt.max_by(|a, b| a.explains.total_cmp(&b.explains)).unwrap();
-    // Bodies were fitted to the wrong gravity, so the step is only about as long.
+    // The bodies were fitted with the wrong gravity, so one step gives the tilt only approximately.
     assert!(tilt.of.as_deref() == Some("y") && tilt.value < -0.05 && tilt.value > -0.3, "{tilt:?}");
     assert!(has(&result, ReasonCode::Gravity, "tilted"), "{:?}", result.reasons);
 }
 
-/// A log of the Puma whose wrist has hundredths of the other joints' torques.
+/// Simulates a log of the Puma whose wrist torques are hundredths of those of the other joints.
 fn puma_with_light_wrist(mechanism: &Mechanism) -> Log {
     let mut rng = Rng(11);
     let joints = |j: usize, v: f64, _: f64| {
@@ -133,7 +133,7 @@ fn puma_with_light_wrist(mechanism: &Mechanism) -> Log {
     Log::new(mechanism, 1600, &mut rng).with(joints).noisy(0.02, 0.5, &mut rng)
 }
 
-/// The sum of all torques hardly shows them.
+/// Faults of small torques are named although they hardly change the overall residual.
 #[test]
 fn negated_and_exchanged_torques_of_a_light_wrist_are_named() {
     let mechanism = model("puma560");
@@ -155,7 +155,7 @@ fn negated_and_exchanged_torques_of_a_light_wrist_are_named() {
     assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
 }
 
-/// The torque of a joint whose encoder is stuck follows the joints beside it, as that of a coupled drive does.
+/// The torque of a joint with a stuck encoder follows the neighbouring joints, as that of a coupled drive does.
 #[test]
 fn a_stuck_encoder_is_named_and_no_coupling_adopted() {
     let mechanism = model("puma560");
@@ -182,7 +182,7 @@ fn outliers_are_named() {
     assert!(result.verdict > Some(Verdict::Good));
 }
 
-/// Heavier links explain most of a torque that is read too large.
+/// A wrong torque constant is found although heavier links explain most of its effect.
 #[test]
 fn a_wrong_torque_constant_is_measured() {
     let mechanism = model("puma560");
@@ -195,7 +195,7 @@ fn a_wrong_torque_constant_is_measured() {
         .iter()
         .find(|d| d.kind == DeviationKind::Gain && d.of.as_ref() == Some(name))
         .unwrap();
-    // Five standard errors, and the step from bodies that were fitted to the wrong torque.
+    // Five standard errors plus the error of one step from bodies that were fitted to the wrong torque.
     assert!((gain.value - 0.3).abs() < 5.0 * gain.std_error + 0.1, "{gain:?}");
     assert!(has(&result, ReasonCode::Gain, name), "{:?}", result.reasons);
 }

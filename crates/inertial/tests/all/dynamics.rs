@@ -1,4 +1,4 @@
-//! Laws that every mechanism obeys, tested on random ones.
+//! Laws of mechanics, tested on random mechanisms.
 
 use crate::common;
 use crate::common::{
@@ -16,22 +16,23 @@ use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, M
 use inertial::spatial::{Force, Inertia, Pose};
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3, vector};
 
-/// Rounding grows with the depth and the size of the numbers: 1.3e-13 at worst over 2000 random mechanisms.
+/// Tolerance for rounding errors, which grow with the depth and the size of the numbers: at most 1.3e-13 over 2000 random
+/// mechanisms.
 const ROUNDING: f64 = 1e-11;
 
-/// The five-point differences below err by h⁴ times a fifth derivative, and by rounding over h.
+/// Tolerance of the five-point differences below, with errors of h⁴ times a fifth derivative and of rounding over h.
 const DIFFERENCE: f64 = 1e-7;
 
 const FLOATING: Features = Features { base: Some(Base::Floating), ..Features::LINEAR };
 
-/// Derivative at zero by central differences of fourth order.
+/// Returns the derivative at zero by central differences of fourth order.
 fn derivative(mut f: impl FnMut(f64) -> Vec<f64>) -> Vec<f64> {
     let h = 1e-3;
     let (p2, p1, m1, m2) = (f(2.0 * h), f(h), f(-h), f(-2.0 * h));
     (0..p1.len()).map(|i| (8.0 * (p1[i] - m1[i]) - (p2[i] - m2[i])) / (12.0 * h)).collect()
 }
 
-/// The state after time `t` to first order, symmetric in `t`.
+/// Returns the state after time `t` to first order, symmetric in `t`.
 fn moved(case: &Case, t: f64) -> (Vec<f64>, Vec<f64>) {
     let mut q = case.q.clone();
     let step: Vec<f64> = case.v.iter().map(|v| v * t).collect();
@@ -39,14 +40,14 @@ fn moved(case: &Case, t: f64) -> (Vec<f64>, Vec<f64>) {
     (q, case.v.iter().zip(&case.a).map(|(v, a)| v + a * t).collect())
 }
 
-/// Rows of a row-major regressor times the parameters of the mechanism.
+/// Multiplies the rows of a row-major regressor by the parameters of the mechanism.
 fn times_parameters(mechanism: &Mechanism, y: &[f64]) -> Vec<f64> {
     let np = mechanism.parameter_count();
     let y = DMatrix::from_row_slice(y.len() / np, np, y);
     (y * DVector::from_vec(mechanism.parameters())).as_slice().to_vec()
 }
 
-/// Linear part first, as the regressors' rows.
+/// Returns the components with the linear part first, as in the rows of the regressors.
 fn linear_first(f: &Force<f64>) -> Vec<f64> {
     f.linear.iter().chain(&f.angular).copied().collect()
 }
@@ -148,7 +149,7 @@ fn bias_and_gravity_forces_are_what_remains_without_acceleration() {
 
 #[test]
 fn forward_dynamics_inverts_inverse_dynamics() {
-    // Without couplings by articulated bodies, with them by the mass matrix.
+    // Articulated bodies without couplings, the mass matrix with couplings.
     for features in [Features { armature: true, ..Features::PLAIN }, Features::ALL] {
         for case in cases(300, features) {
             let m = &case.mechanism;
@@ -156,7 +157,8 @@ fn forward_dynamics_inverts_inverse_dynamics() {
             let tau = reference_rnea(m, &case.q, &case.v, &case.a);
             let mut a = vec![f64::NAN; m.nv()];
             forward_dynamics(m, &mut ws, &case.q, &case.v, &tau, &mut a).unwrap();
-            // The accelerations themselves carry the condition of the mass matrix: 4e-11 at worst over 2000.
+            // The error of the accelerations includes the condition number of the mass matrix: 4e-11 at worst over 2000
+            // mechanisms.
             assert_close(&a, &case.a, 1e-8, "acceleration");
             let again = reference_rnea(m, &case.q, &case.v, &a);
             assert_close(&again, &tau, ROUNDING, "torque");
@@ -198,7 +200,7 @@ fn gravity_is_the_gradient_of_potential_energy() {
                 m.integrate(&mut q, &step);
                 vec![potential_energy(m, &mut ws, &q).unwrap()]
             });
-            // Rounding is relative to the whole energy.
+            // The rounding error is relative to the total energy.
             let scale = found.iter().fold(1.0f64, |s, x| s.max(x.abs()));
             assert!((slope[0] - found[k]).abs() < DIFFERENCE * scale, "{} against {}", slope[0], found[k]);
         }
@@ -217,7 +219,7 @@ fn power_balances() {
             vec![kinetic + potential_energy(m, &mut ws, &q).unwrap()]
         });
         let terms: Vec<f64> = tau.iter().zip(&case.v).map(|(t, v)| t * v).collect();
-        // Terms of both signs cancel: relative to the sum of their sizes.
+        // Terms of both signs cancel: the error is relative to the sum of their absolute values.
         let size: f64 = terms.iter().map(|t| t.abs()).sum();
         assert!((rate[0] - terms.iter().sum::<f64>()).abs() < DIFFERENCE * size.max(1.0));
     }
@@ -344,12 +346,12 @@ fn free_fall_feels_no_force() {
         let expected = base.tr_mul(&m.gravity());
         assert_close(&a[..3], expected.as_slice(), 1e-9, "linear");
         let rest = a[3..].iter().fold(0.0f64, |s, x| s.max(x.abs()));
-        // Small against gravity's 10 m/s², with the condition of the mass matrix on top of rounding.
+        // Small compared with gravity (10 m/s²); the condition number of the mass matrix multiplies the rounding errors.
         assert!(rest < 1e-7, "{rest}");
     }
 }
 
-/// A chain of hinges with axes in turn along z, y, x, each a metre after the other.
+/// Creates a chain of hinges one metre apart with axes along z, y and x in turn.
 fn chain(count: usize) -> MechanismBuilder {
     let mut out = MechanismBuilder::new("chain", "ground");
     let bar = Inertia::from_com(1.0, vector![0.5, 0.1, 0.0], Matrix3::from_diagonal_element(0.1));
@@ -376,7 +378,7 @@ fn forward_dynamics_of_a_long_chain_stays_accurate() {
     let tau = reference_rnea(&m, &q, &v, &a);
     let mut found = vec![f64::NAN; 1000];
     forward_dynamics(&m, &mut Workspace::new(&m), &q, &v, &tau, &mut found).unwrap();
-    // The torques span five orders of magnitude along the chain, and their rounding moves the outer links.
+    // The torques span five orders of magnitude along the chain, and their rounding errors affect the outer links.
     assert_close(&reference_rnea(&m, &q, &v, &found), &tau, 1e-10, "torque");
 }
 
@@ -389,9 +391,9 @@ fn what_nothing_resists_has_no_acceleration() {
         let zero = vec![0.0; n];
         let result = forward_dynamics(&m, &mut Workspace::new(&m), &m.neutral(), &zero, &zero, &mut a);
         let message = result.expect_err("singular").to_string();
-        assert!(message.contains(&format!("nothing resists joint \"{joint}\"")), "{message}");
+        assert!(message.contains(&format!("not positive definite at joint \"{joint}\"")), "{message}");
     };
-    // A tip without mass; with some rotor inertia it moves.
+    // A massless tip is singular; with some rotor inertia it has an acceleration.
     let mut tip = chain(3);
     tip.links[2].inertia = None;
     refused(&tip, "joint2");
@@ -400,7 +402,7 @@ fn what_nothing_resists_has_no_acceleration() {
     let mut a = [0.0; 3];
     forward_dynamics(&m, &mut Workspace::new(&m), &[0.3; 3], &[0.0; 3], &[0.0; 3], &mut a).unwrap();
     assert!(a.iter().all(|a| a.is_finite()));
-    // Two hinges on one line with nothing between them, in a general direction: rounding hides the zero.
+    // Two collinear hinges with a massless link between them, in a general direction: rounding errors hide the zero pivot.
     let axis = vector![0.3, -0.5, 0.7];
     let mut pair = chain(4);
     pair.links[1].inertia = None;
@@ -409,17 +411,17 @@ fn what_nothing_resists_has_no_acceleration() {
     }
     pair.joints[2].origin = Pose::from_translation(axis * 0.37);
     refused(&pair, "joint1");
-    // The same by the mass matrix, which a coupling calls for; the later of the two pivots is named.
+    // The same with the mass matrix, which a coupling requires; the later of the two pivots is named.
     let mut coupled = pair.clone();
     coupled.joints[3].mimic = Some(Mimic::new("joint0", 0.7, 0.2));
     refused(&coupled, "joint2");
-    // A mass that is negative is no body's, but a question one may ask: it has no answer here.
+    // A negative mass is accepted as input, but gives no positive pivot here.
     let mut negative = chain(1);
     negative.links[0].inertia = Some(Inertia::from_com(-1.0, Vector3::x(), Matrix3::zeros()));
     refused(&negative, "joint0");
 }
 
-/// The free mechanism at `q = G x + c`, projected by `G`, is the coupled one.
+/// The dynamics of the coupled mechanism is that of the free one at `q = G x + c`, projected by `G`.
 #[test]
 fn a_joint_that_follows_several_is_the_projection_of_a_free_one() {
     let mut rng = Rng(3);
@@ -489,13 +491,13 @@ fn vector_instructions_of_tree_kernels_change_only_rounding() {
         });
         let (h, a, poses) = std::mem::take(&mut results[0]);
         assert_close(&h, &results[1].0, ROUNDING, "mass matrix");
-        // Accelerations carry the condition of the mass matrix.
+        // The error of the accelerations includes the condition number of the mass matrix.
         assert_close(&a, &results[1].1, 1e-8, "acceleration");
         assert_close(&poses, &results[1].2, ROUNDING, "poses");
     }
 }
 
-/// Inertias are taken about the bodies' own origins, so the place of a floating base does not enter the mass matrix.
+/// Inertias are taken about the origins of the bodies, so the position of a floating base does not enter the mass matrix.
 #[test]
 fn the_mass_matrix_does_not_depend_on_where_a_floating_base_is() {
     for case in cases(100, FLOATING) {
@@ -510,7 +512,7 @@ fn the_mass_matrix_does_not_depend_on_where_a_floating_base_is() {
     }
 }
 
-/// A workspace takes over the constants of any mechanism with as many bodies and coordinates.
+/// A workspace can be used with any mechanism that has the same numbers of bodies and coordinates.
 #[test]
 fn a_workspace_follows_the_mechanism_that_it_is_used_with() {
     for case in cases(100, Features::ALL) {
@@ -578,7 +580,7 @@ fn wrong_sizes_are_refused() {
     assert_eq!(forward_dynamics(&m, &mut ws, &two, &two, &two, out), wrong("acceleration vector", 2, 7));
     let other = build(&chain(3));
     assert_eq!(forward_kinematics(&other, &mut ws, &three), wrong("workspace", 3, 2));
-    // As many bodies, but another number of coordinates.
+    // The same number of bodies, but another number of coordinates.
     let mut coupled = chain(2);
     coupled.joints[1].mimic = Some(Mimic::new("joint0", 1.0, 0.0));
     assert_eq!(forward_kinematics(&build(&coupled), &mut ws, &[0.0]), wrong("workspace", 1, 2));

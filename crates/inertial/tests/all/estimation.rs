@@ -1,4 +1,4 @@
-//! Estimation from simulated logs whose truth is known.
+//! Estimation from simulated logs with known parameters.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ fn noise_free_data_return_the_base_parameters() {
             let found = LeastSquares::new(&equations, &summary, weighting).unwrap();
             assert_eq!(found.seen, equations.len(), "{name}");
             for ((name, x), y) in equations.names.iter().zip(&truth).zip(found.values.iter()) {
-                // Relative to the value, or a thousandth of the largest for those near zero.
+                // Relative to the value, or to a thousandth of the largest value for those near zero.
                 assert!((x - y).abs() <= 1e-9 * x.abs().max(1e-3 * scale), "{name}: {x} {y}");
             }
             let fit = validate(&equations, &summary, found.values.as_slice()).unwrap();
@@ -43,7 +43,7 @@ fn rotors_near_the_ground_count_in_their_links() {
     let terms = JointTerms { rotor_inertia: true, ..FRICTION };
     let mechanism = model("arm7");
     let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).unwrap();
-    // The second axis is at right angles to the first: about it the link turns with its joint alone.
+    // The second axis is perpendicular to the first: the link rotates about it only with its own joint.
     assert_eq!(equations.absorbed, [(0, Term::RotorInertia), (1, Term::RotorInertia)]);
     let summary = simulate(&mechanism, terms, 400, &mut rng).summary(&equations);
     let found = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
@@ -70,7 +70,7 @@ fn errors_are_as_large_as_their_standard_errors_say() {
     let equations = Equations::new(&mechanism, FRICTION, DEFAULT_SNAP).unwrap();
     let truth = DVector::from_vec(true_values(&equations));
     let clean = simulate(&mechanism, FRICTION, 600, &mut rng);
-    // Joints of very different noise.
+    // Joints with very different noise.
     let noise = [0.5, 0.02];
     for weighting in [Weighting::Ordinary, Weighting::Weighted] {
         let (mut chi, mut sums) = (0.0, DVector::zeros(truth.len()));
@@ -79,24 +79,24 @@ fn errors_are_as_large_as_their_standard_errors_say() {
             tau.iter_mut().enumerate().for_each(|(k, t)| *t += noise[k % 2] * normal(&mut rng));
             let log =
                 Log { tau, q: clean.q.clone(), v: clean.v.clone(), a: clean.a.clone(), count: clean.count };
-            // Of independent noise, which needs no blocks.
+            // The noise is independent and needs no blocks.
             let summary = log.summary(&equations).without_blocks();
             let found = LeastSquares::new(&equations, &summary, weighting).unwrap();
             let error = &found.values - &truth;
             chi += error.dot(&found.covariance.clone().cholesky().unwrap().solve(&error));
             sums += error.component_div(&DVector::from_vec(found.std_errors()));
         }
-        // Chi-square of 200·p degrees of freedom, near normal: outside 4.9 deviations once in a million; noise estimated
-        // from 600 samples widens it by less than a hundredth.
+        // Chi-square with 200·p degrees of freedom, approximately normal: outside 4.9 deviations once in a million. Estimating
+        // the noise from 600 samples widens it by less than a hundredth.
         let freedom = (DRAWS * truth.len()) as f64;
         let deviation = (chi - freedom) / (2.0 * freedom).sqrt();
         assert!(deviation.abs() < 4.9, "{weighting:?}: {deviation}");
-        // Means of each error are zero: |z| beyond 5.5 once in 2.6e7, times the number of unknowns.
+        // The mean of each error is zero: |z| beyond 5.5 once in 2.6e7, times the number of unknowns.
         assert!(sums.amax() / (DRAWS as f64).sqrt() < 5.5, "{weighting:?}: {sums}");
     }
 }
 
-/// The cost that the consistent estimator says it minimizes, from the samples themselves.
+/// Computes the documented cost of the consistent estimator from the samples.
 fn cost(
     mechanism: &Mechanism,
     log: &Log,
@@ -130,7 +130,7 @@ fn cost(
     out
 }
 
-/// What a joint term multiplies in the force of its coordinate.
+/// Returns the regressor entry of a joint term in the force of its coordinate.
 fn column(term: Term, v: f64, a: f64) -> f64 {
     match term {
         Term::Viscous => v,
@@ -141,7 +141,7 @@ fn column(term: Term, v: f64, a: f64) -> f64 {
     }
 }
 
-/// Mean and width of each joint term's normal prior: what the problem has beyond the sums over the samples.
+/// Returns the mean and width of the normal prior of each joint term: the part of the problem beyond the sums over the samples.
 fn prior_of_terms(
     problem: &ConsistentProblem,
     log: &Log,
@@ -180,9 +180,9 @@ fn the_consistent_estimate_is_the_best_possible_body() {
     let terms_prior = prior_of_terms(&problem, &log, &equations, &squares.weights);
     let (model, errors) = (equations.model_values().unwrap(), squares.std_errors());
     for (k, &(mean, width)) in terms_prior.iter().enumerate() {
-        // About the model's value; the weight is a small difference of large sums.
+        // The prior is centred at the value of the model; its weight is a small difference of large sums.
         assert!((mean - model[rank + k]).abs() < 1e-6 * width, "{k}: {mean} {}", model[rank + k]);
-        // It pulls no term by more than a tenth of that term's standard error: the data decide.
+        // The prior shifts no term by more than a tenth of its standard error.
         let (error, away) = (errors[rank + k], fit.values[rank + k] - mean);
         assert!((away * error / (width * width)).abs() < 0.1, "{k}: {away} {error} {width}");
     }
@@ -195,7 +195,7 @@ fn the_consistent_estimate_is_the_best_possible_body() {
     // The same sum in another order, from squared factors.
     assert!((again - fit.cost).abs() < 1e-9 * again.abs(), "{again} {}", fit.cost);
     for _ in 0..40 {
-        // Towards any other possible bodies nothing is gained: blends of two possible bodies are possible.
+        // The cost does not decrease towards other consistent bodies: convex combinations of consistent bodies are consistent.
         let step = rng.range(1e-4, 0.3);
         let mut parameters = fit.parameters.clone();
         for (block, prior) in mechanism.parameter_blocks().iter().map(|b| (b, &prior.bodies[b.body])) {
@@ -243,7 +243,7 @@ fn every_body_is_possible_and_what_the_data_show_stays() {
                 &IdentifyOptions { estimator: Estimator::Wls, ..options.clone() },
             )
             .unwrap();
-            // The prior costs nothing that the noise would notice.
+            // The prior increases the residual only insignificantly.
             assert!(found.fit_relative_rms < plain.fit_relative_rms * if count == 400 { 1.01 } else { 1.5 });
         }
     }
@@ -277,7 +277,7 @@ fn parts_merge_to_the_whole_in_any_order() {
         let mut merged = Summary::empty(&equations);
         for k in order {
             let part = log.part(&equations, cuts[k], cuts[k + 1] - cuts[k]);
-            // Through a file and back, digit by digit.
+            // A round trip through a file preserves every digit.
             let text = serde_json::to_string(&part).unwrap();
             let read: Summary = serde_json::from_str(&text).unwrap();
             assert_eq!(read, part);
@@ -285,7 +285,7 @@ fn parts_merge_to_the_whole_in_any_order() {
         }
         assert_eq!(merged.samples, log.count);
         for (found, whole) in of(&merged).iter().zip(&whole) {
-            // Base parameters and joint terms, and every parameter of every body, most of which no datum shows.
+            // Base parameters and joint terms, and every parameter of every body, most of which the data do not determine.
             for (found, whole) in [(&found.values, &whole.values), (&found.parameters, &whole.parameters)] {
                 let largest = whole.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
                 let apart = found.iter().zip(whole).fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
@@ -293,7 +293,7 @@ fn parts_merge_to_the_whole_in_any_order() {
             }
         }
     }
-    // Three ways to the one optimum.
+    // Three solvers find the same optimum.
     let [lmi, manifold, log_cholesky] = [2, 3, 4].map(|k| DVector::from_vec(whole[k].parameters.clone()));
     assert!(
         (&manifold - &lmi).amax() < 1e-10 * lmi.amax() && (log_cholesky - &lmi).amax() < 1e-10 * lmi.amax()
@@ -317,7 +317,7 @@ fn motion_that_does_not_show_a_parameter_is_reported() {
     let mut rng = Rng(8);
     let mechanism = model("puma560");
     let equations = Equations::new(&mechanism, JointTerms::default(), DEFAULT_SNAP).unwrap();
-    // Standing still, only what gravity sees is shown.
+    // At rest, only gravity terms are excited.
     let mut log = simulate(&mechanism, JointTerms::default(), 1, &mut rng);
     log = Log { q: vec![], v: vec![], a: vec![], tau: vec![], ..log };
     log.count = 200;
@@ -344,7 +344,7 @@ fn motion_that_does_not_show_a_parameter_is_reported() {
     assert!(found.fit_relative_rms < 1e-9, "{}", found.fit_relative_rms);
 }
 
-/// Robots of one type with friction of their own; the second and the third carry something on their last link.
+/// Robots of one type with individual friction; the second and the third carry a payload on their last link.
 struct Robots {
     mechanism: Mechanism,
     viscous: [f64; 3],
@@ -433,7 +433,8 @@ fn a_fleet_with_payloads_returns_the_truth() {
     assert!(refused(&[false, true]).contains("expected 3"), "{}", refused(&[false, true]));
 }
 
-/// One large least-squares problem: base columns in common, friction and ten columns of the last link for each robot.
+/// A fleet with payloads equals one large least-squares problem: common base columns, and friction and ten columns of the last
+/// link for each robot.
 #[test]
 fn a_fleet_with_payloads_is_one_least_squares_problem() {
     let noise = 0.05;
@@ -469,7 +470,7 @@ fn a_fleet_with_payloads_is_one_least_squares_problem() {
             }
         }
     }
-    // What no motion shows of a payload has the least norm, and no part in its combinations.
+    // Components of a payload that no motion excites have least norm and do not contribute to its combinations.
     let qr = a.qr();
     qr.q_tr_mul(&mut b);
     let svd = Svd::new(&qr.r()).unwrap();
@@ -479,7 +480,7 @@ fn a_fleet_with_payloads_is_one_least_squares_problem() {
         (0..rank_of_all).map(|i| (svd.v.column(i).dot(row) / svd.values[i]).powi(2)).sum()
     };
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-7, "{found} {expected}");
-    // Noise is estimated from some thousand forces: to a few percent.
+    // The noise is estimated from some thousand forces, to a few percent.
     let similar =
         |error: f64, expected: f64| assert!((error / expected - 1.0).abs() < 0.15, "{error} {expected}");
     for (j, found) in fleet.common.base_parameters.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Every class of mechanism and measurement: truth without noise, standard errors with coloured noise, outliers.
+//! Estimation for every class of mechanism and measurement: exact values without noise, standard errors with coloured noise,
+//! outliers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -60,7 +61,7 @@ fn true_values(equations: &Equations<'_>) -> Vec<f64> {
     out
 }
 
-/// Adds the forces of a state to a log: by the recursion for trees, by projection for loops, by the world's wrench.
+/// Adds a state and its forces to a log: recursion for trees, projection for loops, and the base wrench if it is measured.
 fn push(equations: &Equations<'_>, log: &mut Log, q: &[f64], v: &[f64], a: &[f64]) {
     let mechanism = equations.mechanism();
     let mut tau = if let Some(closed) = equations.closed() {
@@ -117,7 +118,7 @@ fn random_log(equations: &Equations<'_>, count: usize, rng: &mut Rng) -> Log {
     log
 }
 
-/// What is found is the truth, but for directions that the motion does not show (along them nothing can be said).
+/// Asserts that the estimate is the truth, up to directions that the motion does not excite.
 fn assert_truth(equations: &Equations<'_>, log: &Log, what: &str) {
     let found = LeastSquares::new(equations, &log.summary(equations, None), Weighting::Weighted).unwrap();
     let truth = true_values(equations);
@@ -130,7 +131,7 @@ fn assert_truth(equations: &Equations<'_>, log: &Log, what: &str) {
         direction.iter().for_each(|(i, c)| error[*i] -= amount * c);
     }
     for (name, error) in equations.names.iter().zip(error) {
-        // Relative to the largest: small parameters beside large ones are known no better.
+        // Relative to the largest parameter: small parameters have no smaller absolute error than large ones.
         assert!(error.abs() <= 1e-9 * scale, "{what} {name}: error {error} beside {scale}");
     }
 }
@@ -138,7 +139,7 @@ fn assert_truth(equations: &Equations<'_>, log: &Log, what: &str) {
 #[test]
 fn noise_free_data_return_the_truth_of_every_class() {
     let mut rng = Rng(11);
-    // Random trees with every joint type, mimics and rotors, on the ground and floating.
+    // Random trees with every joint type, mimic joints and rotors, on fixed and floating bases.
     for case in cases(24, Features::LINEAR) {
         let equations = Equations::new(&case.mechanism, VISCOUS, 0.0).unwrap();
         let log = random_log(&equations, 200 + 6 * equations.len(), &mut rng);
@@ -162,13 +163,13 @@ fn noise_free_data_return_the_truth_of_every_class() {
 }
 
 fn normal(rng: &mut Rng) -> f64 {
-    // Box and Muller.
+    // Box-Muller transform.
     let (u, w) = (rng.range(1e-300, 1.0), rng.range(0.0, std::f64::consts::TAU));
     (-2.0 * u.ln()).sqrt() * w.cos()
 }
 
-/// Noise within a band of `share / 2` of the rate: independent numbers, one for every `1 / share` samples, through the ideal
-/// low-pass.
+/// Returns noise within a band of `share / 2` of the sampling rate: one independent number for every `1 / share` samples, through
+/// an ideal low-pass filter.
 fn coloured(count: usize, share: f64, rng: &mut Rng) -> Vec<f64> {
     let reach = 60.0;
     let numbers: Vec<f64> = (0..(count as f64 * share) as usize + 122).map(|_| normal(rng)).collect();
@@ -185,7 +186,7 @@ fn coloured(count: usize, share: f64, rng: &mut Rng) -> Vec<f64> {
         .collect()
 }
 
-/// Smooth motion far inside the noise's band, about the assembly where there are loops.
+/// Simulates a smooth motion well within the band of the noise; mechanisms with loops move about the assembly.
 fn smooth_log(equations: &Equations<'_>, count: usize, rng: &mut Rng) -> Log {
     let (mut log, nv) = (Log::default(), equations.coordinates());
     let waves: Vec<[f64; 3]> =
@@ -193,7 +194,7 @@ fn smooth_log(equations: &Equations<'_>, count: usize, rng: &mut Rng) -> Log {
     let mechanism = equations.mechanism();
     let mut position = equations.closed().map_or_else(|| mechanism.neutral(), |c| c.assembled().to_vec());
     for s in 0..count {
-        // Time runs a hundred samples per second.
+        // 100 samples per second.
         let t = s as f64;
         let (mut x, mut v, mut a) = (vec![0.0; nv], vec![0.0; nv], vec![0.0; nv]);
         for (k, &[size, w, phase]) in waves.iter().enumerate() {
@@ -242,7 +243,7 @@ fn standard_errors_hold_under_filtered_noise_for_every_class() {
             let found =
                 LeastSquares::new(&equations, &log.summary(&equations, None), Weighting::Weighted).unwrap();
             let error = &found.values - DVector::from_vec(true_values(&equations));
-            // In the directions that the motion shows: those of the covariance, scaled to unit standard errors.
+            // Errors along the excited directions: eigenvectors of the covariance, scaled to unit standard errors.
             let sigma = DVector::from_vec(found.std_errors());
             let scaled = |i: usize| if sigma[i] > 0.0 { 1.0 / sigma[i] } else { 0.0 };
             let correlation = nalgebra::DMatrix::from_fn(sigma.len(), sigma.len(), |i, j| {
@@ -257,8 +258,8 @@ fn standard_errors_hold_under_filtered_noise_for_every_class() {
                 }
             }
         }
-        // Chi-square, near normal: outside 5 deviations once in 1.7e6. Noise estimated from 300 independent samples per row adds
-        // a part in 150, below a third of a deviation.
+        // Chi-square, approximately normal: outside 5 deviations once in 1.7e6. Estimating the noise from 300 independent samples
+        // per row adds a part in 150, below a third of a deviation.
         let deviation = (chi - freedom) / f64::sqrt(2.0 * freedom);
         println!("{name} {base:?}: {chi:.0} of {freedom}, {deviation:.2}");
         assert!(deviation.abs() < 5.0, "{name} {base:?}: {chi} of {freedom}, {deviation}");
@@ -283,7 +284,7 @@ fn outliers_do_not_move_the_robust_estimate() {
     let mut log = random_log(&equations, 1500, &mut rng);
     for tau in &mut log.tau {
         *tau += 0.1 * normal(&mut rng);
-        // One in fifty is off by far, to one side.
+        // One sample in fifty is a large one-sided outlier.
         if rng.chance(0.02) {
             *tau += rng.range(20.0, 60.0);
         }
@@ -305,10 +306,10 @@ fn outliers_do_not_move_the_robust_estimate() {
     let plain = identify(&equations, &summary, None, &with_estimator(Estimator::Wls)).unwrap();
     println!("errors: robust {:.3}, plain {:.3}, {passes} passes", error(&robust), error(&plain));
     assert!(error(&robust) < 0.1 * error(&plain));
-    // Huber's estimate keeps a bias of a few hundredths of the noise from one-sided outliers; errors stay near their statement:
-    // five standard errors and that.
+    // One-sided outliers give Huber's estimate a bias of a few hundredths of the noise. The bound is five standard errors plus
+    // this bias.
     assert!(worst(&equations, &robust) < 8.0, "{}", worst(&equations, &robust));
-    // A summary has no samples to weigh.
+    // A summary contains no samples that could be reweighted.
     assert!(identify(&equations, &summary, None, &with_estimator(Estimator::Irls)).is_err());
 }
 
@@ -323,7 +324,7 @@ fn without_outliers_the_robust_errors_are_as_stated() {
     for _ in 0..DRAWS {
         let mut log = clean.clone();
         log.tau.iter_mut().for_each(|t| *t += 0.3 * normal(&mut rng));
-        // Of independent noise, which needs no blocks.
+        // The noise is independent and needs no blocks.
         let summary = log.summary(&equations, None).without_blocks();
         let (found, settled) = inertial::estimation::robust(&equations, &summary, |huber| {
             Ok(log.summary(&equations, Some(huber)).without_blocks())
@@ -334,7 +335,7 @@ fn without_outliers_the_robust_errors_are_as_stated() {
         chi += error.dot(&found.covariance.clone().cholesky().unwrap().solve(&error));
         freedom += error.len() as f64;
     }
-    // Chi-square: outside 5 deviations once in 1.7e6; the approximations in the errors are worth a hundredth.
+    // Chi-square: outside 5 deviations once in 1.7e6; approximations in the standard errors contribute a hundredth.
     let deviation = (chi - freedom) / f64::sqrt(2.0 * freedom);
     assert!(deviation.abs() < 5.0, "{deviation}");
 }
@@ -346,7 +347,7 @@ fn what_noise_covers_is_not_essential() {
     let terms = JointTerms { coulomb: true, ..VISCOUS };
     let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).unwrap();
     let mut log = random_log(&equations, 500, &mut rng);
-    // Coulomb friction of the second joint is taken away, and the offsets are small against the noise.
+    // Coulomb friction of the second joint is removed, and the offsets are small compared with the noise.
     for s in 0..log.count {
         let v = log.v[2 * s + 1];
         log.tau[2 * s + 1] += 0.05 * normal(&mut rng) - truth_of(Term::Coulomb, 1) * v.signum();
@@ -371,7 +372,7 @@ fn what_noise_covers_is_not_essential() {
 
 #[test]
 fn covariance_is_that_of_the_estimate() {
-    // A short, poor motion: the prior counts, and least squares alone would be far less certain.
+    // A short, poorly exciting motion: the prior matters, and plain least squares would be far less certain.
     let mut rng = Rng(3);
     let mechanism = built("planar-2r", None);
     let equations = Equations::new(&mechanism, VISCOUS, DEFAULT_SNAP).unwrap();
@@ -416,7 +417,7 @@ fn residuals_are_white_where_they_are() {
     }
 }
 
-/// Of white residuals, as many have a small p as it says.
+/// The p-values of white residuals are uniformly distributed.
 #[test]
 fn the_chance_of_whiteness_is_one() {
     const DRAWS: usize = 200;
@@ -439,7 +440,7 @@ fn the_chance_of_whiteness_is_one() {
     }
     let n = 2.0 * DRAWS as f64;
     for (count, level) in below.into_iter().zip([0.05, 0.3, 0.7]) {
-        // Binomial: outside 5 deviations once in 1.7e6.
+        // Binomial distribution: outside 5 deviations once in 1.7e6.
         let deviation = (count - n * level) / f64::sqrt(n * level * (1.0 - level));
         println!("p < {level}: {count} of {n}, {deviation:.2}");
         assert!(deviation.abs() < 5.0, "p < {level}: {count} of {n}");
@@ -453,7 +454,7 @@ fn combinations_that_the_motion_does_not_show_are_named() {
     let equations = Equations::new(&mechanism, VISCOUS, DEFAULT_SNAP).unwrap();
     let mut log = Log::default();
     for _ in 0..200 {
-        // The second joint never moves: its viscous friction cannot be seen, its offset not apart from gravity.
+        // The second joint never moves: its viscous friction is not excited, and its offset cannot be separated from gravity.
         let (q, v, a) = (rng.range(-3.0, 3.0), rng.range(-2.0, 2.0), rng.range(-5.0, 5.0));
         push(&equations, &mut log, &[q, 0.4], &[v, 0.0], &[a, 0.0]);
     }

@@ -1,4 +1,4 @@
-//! Prime fields, exact elimination, and the gradient maps that the recursion runs on.
+//! Prime fields, exact elimination, and the gradient maps of the recursion.
 
 #![allow(clippy::unwrap_used)]
 
@@ -103,7 +103,7 @@ proptest! {
         prop_assert_eq!(First::from_decimal(n, d, 0).fraction(), Some((n / g, d / g)));
     }
 
-    /// Rank, reduced rows and null space of a product of random factors of known inner dimension.
+    /// Elimination finds the rank, reduced rows and null space of a product of random factors with known inner dimension.
     #[test]
     fn elimination_finds_the_rank(rows in 1usize..12, columns in 1usize..12, inner in 0usize..6, seed: u64) {
         check_elimination::<First>(rows, columns, inner, seed);

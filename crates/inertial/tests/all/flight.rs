@@ -1,4 +1,4 @@
-//! Motions of free-flying robots: derivatives, designs, and the published method's pieces (paper 002, section V).
+//! Motions of free-flying robots: derivatives, designs, and parts of the published method (paper 002, section V).
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ use inertial::simulation::FreeFlyer;
 use inertial::spatial::Pose;
 use nalgebra::{DMatrix, Vector3, Vector6};
 
-/// A floating base with a few bodies on joints of every type, a joint that follows another, and wheels on base and arm.
+/// Creates a floating base with a few bodies on joints of every type, a coupled joint, and wheels on base and arm.
 fn robot(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointType) -> Mechanism {
     let limits = Limits { lower: -2.0, upper: 2.0, velocity: 0.4, effort: f64::INFINITY };
     let mut out = MechanismBuilder::new("flyer", "space");
@@ -121,9 +121,9 @@ fn instants_differentiate() {
         instant.set(&q, &v, &wheels).unwrap();
         let mut gradient = InstantGradient::new(&robot);
         instant.pull(&g, Some(&y), Some(&w), &mut gradient);
-        // The base's own coordinates do nothing: it follows.
+        // The coordinates of the base have no effect: its motion follows from the momentum.
         let [dq, dv, dw] = slopes;
-        // Central differences of numbers about a hundred are good to h² and ε/h, some 1e-9.
+        // Central differences of numbers of about a hundred have errors of h² and ε/h, some 1e-9.
         assert_close(&gradient.q[6..], &dq[6..], 1e-7, "by positions");
         assert_close(&gradient.v[6..], &dv[6..], 1e-7, "by rates");
         assert_close(&gradient.wheels, &dw, 1e-7, "by wheels");
@@ -131,7 +131,7 @@ fn instants_differentiate() {
     }
 }
 
-/// Hinges and sliders, of which trajectories move each.
+/// Returns a hinge or slider, which are the joints that trajectories move.
 fn simple(rng: &mut Rng) -> JointType {
     let axis = rng.axis();
     if rng.chance(0.3) { JointType::Prismatic { axis } } else { JointType::Revolute { axis } }
@@ -166,7 +166,7 @@ fn motions_differentiate() {
         let scale = published.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         assert!((slope(&cost) - published[k]).abs() < 1e-5 * scale, "eq. 32, {k}");
     }
-    // And the information is that of the factor.
+    // The information matrix agrees with that of the factor.
     let r = flight.factor(&c, Some(&noise)).unwrap().matrix();
     let m = flight.information(&c, &noise).unwrap();
     assert_close((r.transpose() * r).as_slice(), m.as_slice(), 1e-11, "RᵀR");
@@ -205,7 +205,7 @@ fn a_design_keeps_the_limits_and_beats_its_start() {
         let r = flight.factor(&c, Some(&options.noise)).unwrap();
         let n = columns.len() as f64;
         let random: f64 = -(0..columns.len()).map(|i| r.at(i, i).ln()).sum::<f64>() / n;
-        // A third off every standard error, in logarithms.
+        // A decrease of the standard errors by about a third, in logarithms.
         assert!(better.criterion < random - 0.3, "{} {random}", better.criterion);
     }
     let again = design_flight(&robot, &parameters, &options, &|_| true).unwrap();
@@ -219,7 +219,7 @@ fn a_design_keeps_the_limits_and_beats_its_start() {
     let largest = |d: &Design| errors(d).into_iter().fold(0.0, f64::max);
     assert!(mean(&relative) < mean(&better));
     assert!(largest(&worst) < largest(&better));
-    // Ended after the first step: still a whole design.
+    // A search that stops after the first step still returns a complete design.
     let early = design_flight(&robot, &parameters, &options, &|_| false).unwrap();
     assert!(early.criterion >= worst.criterion && early.certificate.rank == columns.len());
     for design in [&better, &relative, &worst, &early] {
@@ -237,7 +237,7 @@ fn a_design_keeps_the_limits_and_beats_its_start() {
         }
         assert!(v.iter().all(|v| v.abs() < 1e-12), "ends at rest");
     }
-    // What cannot be.
+    // Infeasible options.
     let says = |options: &FlightOptions, robot: &Mechanism, words: &str| {
         let found = design_flight(robot, &parameters, options, &|_| true).map(|_| ());
         let message = found.unwrap_err().to_string();
@@ -269,7 +269,7 @@ fn directions_and_pruning() {
     assert_eq!(all.len(), 256);
     assert!(all.iter().all(|d| d[0] == 1.0 && d.iter().all(|x| x.abs() == 1.0)));
     assert!((1..256).all(|i| all[i] != all[i - 1]) && direction_combinations(40).is_err());
-    // The last counts fastest: one interval each.
+    // The last direction changes in every interval.
     assert!((1..256).all(|i| all[i][8] == -all[i - 1][8]) && all[64][2] == -1.0 && all[63][2] == 1.0);
 
     let mut rng = Rng(5);
@@ -285,7 +285,7 @@ fn directions_and_pruning() {
     let [printed, refreshed, counted] = [Reading::Printed, Reading::Refreshed, Reading::Counted].map(kept);
     assert!(refreshed.len() <= printed.len(), "{} of {}", refreshed.len(), printed.len());
     assert!(counted.len() < refreshed.len() && counted.is_sorted());
-    // As printed every interval is better than the first: nothing is pruned.
+    // With the printed criterion every interval is better than the first: nothing is pruned.
     assert!(printed.len() >= 30);
 
     let told = |kept: &[usize]| {
@@ -304,7 +304,7 @@ fn directions_and_pruning() {
     assert!(select(&intervals, 33).is_err());
 }
 
-/// Table 3's seeds on combinations in binary order excite as many parameters as figure 4 of the paper says.
+/// The seeds of table 3 with combinations in binary order excite as many parameters as figure 4 of the paper states.
 #[test]
 fn the_published_seeds_excite_what_the_paper_says() {
     let robot =
@@ -327,14 +327,15 @@ fn the_published_seeds_excite_what_the_paper_says() {
         let values = inertial::linalg::singular_values(&sum.matrix()).unwrap();
         values.iter().filter(|s| **s > values[0] / 300.0).count()
     };
-    // Printed: 11, 20, 38, 46, 52. Which 67 were kept is not; the first two do not depend on it.
+    // Printed: 11, 20, 38, 46, 52. The paper does not state which 67 combinations were kept; the first two numbers do not depend
+    // on it.
     assert_eq!([1, 3].map(significant), [11, 20]);
     for (length, said) in [(20, 38), (40, 46), (67, 52)] {
         assert!(significant(length).abs_diff(said) <= 2, "{length}: {}", significant(length));
     }
 }
 
-/// What joints and wheels do is what the robot's energy gains; nothing pushes the base.
+/// The work of joints and wheels equals the gain of energy; no wrench acts on the base.
 #[test]
 fn forces_of_a_flight_do_its_work() {
     let mut rng = Rng(8);
@@ -368,16 +369,16 @@ fn forces_of_a_flight_do_its_work() {
             powers.push(power);
         }
         let most = powers.iter().fold(0.0f64, |m, p| m.max(p.abs()));
-        // Power bends at knots, each second: differences across them say nothing.
+        // The power has kinks at the knots, each second; differences across them are not valid.
         for i in (1..energies.len() - 1).filter(|i| i % 1000 != 0) {
             let gained = (energies[i + 1] - energies[i - 1]) * rate / 2.0;
-            // Differences over a millisecond of waves of a second.
+            // Truncation error of differences over a millisecond for waves of a second.
             assert!((gained - powers[i]).abs() < 1e-4 * most, "{i}: {gained} {}", powers[i]);
         }
     }
 }
 
-/// A flight of 24 s with a short search.
+/// Returns options for a flight of 24 s with a short search.
 fn short(robot: &Mechanism, steps: usize) -> FlightOptions {
     FlightOptions {
         duration: 24.0,
@@ -395,7 +396,7 @@ fn short(robot: &Mechanism, steps: usize) -> FlightOptions {
     }
 }
 
-/// Efforts and room that a free design exceeds are kept by one that knows them, at 1 kHz.
+/// A design with effort and workspace limits keeps them at 1 kHz; a design without limits exceeds them.
 #[test]
 fn a_flight_keeps_forces_and_room() {
     let mut builder = inertial::mechanism::builtin::get("space-dual-arm-offset").unwrap();
@@ -410,7 +411,7 @@ fn a_flight_keeps_forces_and_room() {
         workspace: Some([Vector3::repeat(-3.2), Vector3::repeat(3.2)]),
         ..Room::default()
     };
-    // Highest force of each joint and wheel, by what every sample of a millisecond says.
+    // Highest force of each joint and wheel over samples at 1 kHz.
     let highest = |robot: &Mechanism, design: &Design| {
         let forces = flight_forces(robot, &design.trajectory, 1000.0).unwrap();
         let width = robot.nv() + robot.wheels().len();
@@ -420,7 +421,7 @@ fn a_flight_keeps_forces_and_room() {
     };
     let unlimited = design_flight(&free, &parameters, &options, &|_| true).unwrap();
     let exerted = highest(&free, &unlimited);
-    // Seven tenths of what it exerts.
+    // Seven tenths of the forces of the unlimited design.
     let limits: Vec<f64> = exerted.iter().map(|f| 0.7 * f).collect();
     let joints = builder.joints.iter_mut().filter(|j| j.joint_type.nv() == 1).map(|j| &mut j.limits.effort);
     let efforts = joints.chain(builder.wheels.iter_mut().map(|w| &mut w.limits.effort));
@@ -438,7 +439,7 @@ fn a_flight_keeps_forces_and_room() {
     }
     let torque = held.usage.iter().find(|u| u.limit.starts_with("the torque of")).unwrap();
     assert!(torque.used <= 1.0 && torque.used > 0.5, "{torque:?}");
-    // Distances of the arms and the box, by points along the links.
+    // Distances of the arms and the box, from points along the links.
     let flown = inertial::simulation::FlightSamples::new(&robot, &held.trajectory, 1000.0).unwrap();
     let mut workspace = Workspace::new(&robot);
     let mut least = f64::INFINITY;
@@ -463,14 +464,14 @@ fn a_flight_keeps_forces_and_room() {
         }
     }
     assert!(least >= 2.0 * radius - 1e-12, "{least}");
-    // No room at all.
+    // A workspace that cannot be reached.
     let nowhere = Room { workspace: Some([Vector3::repeat(5.0), Vector3::repeat(6.0)]), ..room };
     let refused = design_flight(&robot, &parameters, &FlightOptions { room: nowhere, ..options }, &|_| true);
     assert!(refused.unwrap_err().to_string().contains("the limits allow no posture"));
 }
 
-/// A motion for what the robot may be: the criterion is that of all guesses, and better in their worst case than a motion for
-/// one of them.
+/// A design for several guesses of the robot has their combined criterion; its worst case is better than that of a design for one
+/// guess.
 #[test]
 fn guesses_count_together() {
     let get = |name: &str| {
@@ -481,7 +482,7 @@ fn guesses_count_together() {
     let mut options = short(&guess, 10);
     let design = |options: &FlightOptions| design_flight(&guess, &parameters, options, &|_| true);
     let alone = design(&options).unwrap();
-    // The mean logarithm of standard errors, by a factorization.
+    // Mean logarithm of the standard errors, by a factorization.
     let value = |design: &Design, robot: &Mechanism| {
         let motion = &design.trajectory;
         let flight = Flight::new(robot, &parameters.base, motion.basis().clone(), 24.0, 5.0).unwrap();
@@ -497,14 +498,14 @@ fn guesses_count_together() {
     options.others = vec![truth.clone()];
     let mean = design(&options).unwrap();
     let [a, b] = both(&mean);
-    // Rounding of an information matrix of condition 1e6 in the mean of 52 logarithms.
+    // Rounding error of an information matrix with condition number 1e6 in the mean of 52 logarithms.
     assert!((mean.criterion - 0.5 * (a + b)).abs() < 1e-8, "{} {a} {b}", mean.criterion);
     let [c, d] = both(&alone);
     assert!(a + b < c + d, "{a} {b} {c} {d}");
     options.robust = Robust::Worst;
     let worst = design(&options).unwrap();
     let [a, b] = both(&worst);
-    // A smooth maximum: below the true one by at most ln 2 over its sharpness of 30.
+    // The smooth maximum is below the true one by at most ln 2 over its sharpness of 30.
     assert!(worst.criterion <= a.max(b) + 1e-8 && worst.criterion > a.max(b) - 2f64.ln() / 30.0 - 1e-8);
     assert!(a.max(b) < c.max(d), "{a} {b} {c} {d}");
     options.others = vec![robot(&mut Rng(4), 3, simple)];

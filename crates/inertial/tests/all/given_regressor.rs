@@ -1,4 +1,4 @@
-//! Bodies from a regressor that was computed elsewhere.
+//! Identification of bodies from a regressor that was computed elsewhere.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use inertial::mechanism::Base;
 use inertial::spatial::Inertia;
 use nalgebra::{DMatrix, DVector};
 
-/// Rows of random states by sums over world coordinates, and the true parameters.
+/// Returns the regressor rows of random states, computed in world coordinates, and the true parameters.
 fn rows(case: &mut Case, samples: usize) -> (DMatrix<f64>, DVector<f64>) {
     let mechanism = &case.mechanism;
     let (nv, columns) = (mechanism.nv(), mechanism.parameter_count());
@@ -35,14 +35,14 @@ fn identified(
     let mut data = RegressorRows::new(rows.ncols(), prior.len(), each, order).unwrap();
     let names: Vec<String> = (0..prior.len()).map(|k| format!("body{k}")).collect();
     let flat: Vec<f64> = rows.transpose().as_slice().to_vec();
-    // In two parts, the second from the middle of a sample.
+    // Rows are added in two parts; the second starts in the middle of a sample.
     let cut = (rows.nrows() / 2) | 1;
     data.add(&flat[..cut * rows.ncols()], &rhs.as_slice()[..cut]).unwrap();
     data.add(&flat[cut * rows.ncols()..], &rhs.as_slice()[cut..]).unwrap();
     data.identify(&names, prior, options).unwrap()
 }
 
-/// Mechanisms all of whose bodies have ten parameters.
+/// Returns random mechanisms in which every body has ten parameters.
 fn plain(count: usize) -> impl Iterator<Item = Case> {
     let features = Features { base: Some(Base::Fixed), ..Features::PLAIN };
     cases(count, features).filter(|case| {
@@ -65,7 +65,7 @@ fn forces_without_noise_are_predicted_and_bodies_can_exist() {
             &RegressorOptions::default(),
         );
         assert!(found.bodies.iter().all(|b| b.consistent && b.mass > 0.0), "{found:?}");
-        // The noise is taken as a millionth of the forces; the prior moves the fit by less than it.
+        // The noise is assumed to be a millionth of the forces; the prior changes the fit by less.
         assert!(found.fit.iter().all(|r| r.relative_rms < 1e-5), "{:?}", found.fit);
         let analysis = analyze(&case.mechanism, &AnalyzeOptions::default()).unwrap();
         assert_eq!(found.rank, analysis.rank, "{}", case.label);
@@ -88,7 +88,7 @@ fn a_true_prior_stays_and_pinocchios_order_gives_the_same() {
     let other = identified(&exchanged, &rhs, nv, ColumnOrder::Pinocchio, &prior, &options);
     assert_eq!(one.values, other.values);
     for ((found, truth), error) in one.values.iter().zip(truth.iter()).zip(&one.std_errors) {
-        // Five standard errors of a hundred numbers.
+        // Five standard errors for about a hundred numbers.
         assert!((found - truth).abs() < 5.0 * error, "{found} {truth} {error}");
     }
 }
@@ -105,7 +105,7 @@ fn further_columns_are_free_and_each_row_has_its_noise() {
     all.columns_mut(y.ncols(), nv).copy_from(&friction);
     let mut rhs = &y * &truth;
     for i in 0..rhs.len() {
-        // The first row of a sample is ten times as noisy.
+        // The first row of each sample has ten times the noise.
         let size = if i % nv == 0 { 1.0 } else { 0.1 };
         rhs[i] += -3.0 * friction.row(i).sum() + size * case.rng.range(-1.0, 1.0);
     }
@@ -114,7 +114,7 @@ fn further_columns_are_free_and_each_row_has_its_noise() {
     for (x, error) in found.values[y.ncols()..].iter().zip(&found.std_errors[y.ncols()..]) {
         assert!((x + 3.0).abs() < 5.0 * error && *error < 0.3, "{x} {error}");
     }
-    // Uniform noise from -1 to 1 has the standard deviation 0.577.
+    // Uniform noise from -1 to 1 has a standard deviation of 0.577.
     assert!((found.fit[0].rms - 0.577).abs() < 0.1, "{:?}", found.fit);
 }
 
@@ -131,5 +131,5 @@ fn wrong_rows_are_refused_in_one_line() {
     assert!(rows.add(&[1.0; 9], &[1.0]).is_err());
     rows.add(&[1.0; 10], &[1.0]).unwrap();
     let error = rows.identify(&["a".into()], &[Rng(1).inertia()], &RegressorOptions::default()).unwrap_err();
-    assert!(error.to_string().contains("no whole samples"), "{error}");
+    assert!(error.to_string().contains("not a multiple of"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The whole analysis: what does not change the answer, what snapping does, and real robots.
+//! The whole analysis: invariance of the result, snapping, and real robots.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,7 +25,7 @@ fn build(b: &MechanismBuilder) -> Mechanism {
     b.build(&BuildOptions { rotors: Some(RotorModel::Symmetric), ..BuildOptions::default() }).unwrap()
 }
 
-/// Changes a description without changing the robot.
+/// Calls `check` with a label, the description and the rank of every golden model.
 fn for_each_golden_builder(mut check: impl FnMut(&str, &MechanismBuilder, usize)) {
     for name in golden::MODELS {
         let g = golden::file(name);
@@ -68,7 +68,7 @@ fn the_order_of_siblings_does_not_matter() {
     });
 }
 
-/// Link frames turned at random, and moved along their joint's axis: special positions are hidden in rounded numbers.
+/// Link frames are rotated at random and moved along the axis of their joint, which hides special positions in rounded numbers.
 #[test]
 fn the_choice_of_link_frames_does_not_matter() {
     let mut rng = Rng(11);
@@ -116,7 +116,7 @@ fn splitting_a_link_by_fixed_joints_does_not_matter() {
         let mut other = b.clone();
         other.joints.clear();
         for joint in &b.joints {
-            // Half way by a fixed joint, the rest by the joint itself.
+            // One part of the pose by a fixed joint, the rest by the joint itself.
             let (seat, pose) = (format!("{}.seat", joint.name), rng.pose());
             other.links.push(LinkSpec { name: seat.clone(), inertia: None, line: None });
             other.joints.push(JointSpec::new(&seat, JointType::Fixed, &joint.parent, &seat).at(pose));
@@ -180,30 +180,31 @@ fn closed_forms_of_simple_robots() {
     let rank = |m: &Mechanism, regime| {
         analyze(m, &AnalyzeOptions { regime, ..AnalyzeOptions::default() }).unwrap().rank
     };
-    // A pendulum: two first moments and one inertia; held still the moments, without gravity the inertia.
+    // A pendulum: two first moments and one inertia; the moments at rest, the inertia without gravity.
     let pendulum = one(hinge(Vector3::y()));
     let by_regime = [Regime::Full, Regime::Static, Regime::Kinetic].map(|r| rank(&pendulum, r));
     assert_eq!(by_regime, [3, 2, 1]);
-    // A wheel about gravity's axis; a lift; a ball joint; a free body, and one held still (mass and first moments).
+    // A wheel about the vertical axis; a lift; a ball joint; a free body, moving and at rest (mass and first moments).
     assert_eq!(rank(&one(hinge(Vector3::z())), Regime::Full), 1);
     assert_eq!(rank(&one(JointType::Prismatic { axis: Vector3::z() }), Regime::Full), 1);
     assert_eq!(rank(&one(JointType::Spherical), Regime::Full), 9);
     assert_eq!(rank(&one(JointType::Floating), Regime::Full), 10);
     assert_eq!(rank(&one(JointType::Floating), Regime::Static), 4);
-    // A universal joint on the ground, first axis along gravity: the first moment along the second axis falls silent.
+    // A universal joint on the ground with the first axis along gravity: the first moment along the second axis is not
+    // identifiable.
     let universal = |axes| one(JointType::Universal { axes });
     let upright = answer(&universal([Vector3::z(), Vector3::x()]));
     assert!(upright.certificate.exact);
     assert_eq!(upright.bodies.len(), 1);
     let status = |a: &Analysis, n: &str| a.bodies[0].parameters.iter().find(|p| p.0 == n).unwrap().1;
     assert_eq!(status(&upright, "hx"), inertial::identifiability::Status::Unidentifiable);
-    // No motion, nothing to know.
+    // A mechanism without joints has no parameters.
     let none = build(&MechanismBuilder::new("rock", "ground"));
     let found = answer(&none);
     assert_eq!((found.rank, found.parameters, found.certificate.exact), (0, 0, true));
 }
 
-/// Axes that meet, are parallel or at right angles only to within the rounding of a file.
+/// Axes that intersect, are parallel or perpendicular only to within the rounding of a file are treated as special.
 #[test]
 fn nearly_special_positions_count_as_special() {
     let arm = |axis: Vector3<f64>, offset: Vector3<f64>| {
@@ -239,7 +240,7 @@ fn wrong_options_are_one_clear_line() {
     }
 }
 
-/// The published base parameters of a free-flying robot with two arms, from its published inertias.
+/// The published base parameters of a free-flying robot with two arms follow from its published inertias.
 #[test]
 fn space_robot() {
     let m = builtin::get("space-dual-arm").and_then(|b| b.build(&BuildOptions::default())).unwrap();
@@ -249,7 +250,7 @@ fn space_robot() {
     let golden: serde_json::Value = serde_json::from_str(&text).unwrap();
     let values = found.regrouping.regroup(&m.parameters()).unwrap();
     for row in golden["table4"].as_array().unwrap() {
-        // The paper's names: first moments mx, the product Izx, and Ixx with Iyy taken off.
+        // Names of the paper: first moments mx, the product Izx, and Ixx minus Iyy.
         let (body, leading) = row["leading"].as_str().unwrap().split_once('.').unwrap();
         let name = match leading {
             "Ixx-Iyy" => "Ixx",
@@ -286,7 +287,7 @@ fn builtin_open_chains() {
     }
 }
 
-/// Real robots: the numbers that Pinocchio's regressor and singular values give.
+/// Ranks of real robots agree with the singular values of Pinocchio's regressor.
 #[test]
 fn real_robots() {
     let Some(list) = common::python::run("oracle_pinocchio.py", &["list"]) else { return };
@@ -294,7 +295,7 @@ fn real_robots() {
     for (robot, floating, gravity, rank) in [
         ("ur5_robot.urdf", false, down, 36),
         ("panda.urdf", false, down, 48),
-        // Without its fingers.
+        // The arm without its fingers.
         ("panda.urdf arm", false, down, 43),
         ("panda.urdf arm", false, [0.0; 3], 39),
         ("panda.urdf arm", false, [3.0, 4.0, -5.0], 45),

@@ -1,4 +1,4 @@
-//! Linear costs over cones and guaranteed intervals: against closed forms, CVXPY, and bodies whose truth is known.
+//! Linear costs over cones and guaranteed intervals, compared with closed forms, CVXPY, and bodies with known parameters.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,8 @@ use inertial::spatial::{Inertia, Motion, Parameters, body_regressor};
 use nalgebra::{DMatrix, DVector, Matrix4, dvector};
 use serde_json::{Value, json};
 
-/// A disc of radius 2 around (1, 0), cut at x ≥ 0: the least x is 0, the least y is -2, the least x + y is 1 - 2√2, or at the corner.
+/// Minima over a disc of radius 2 around (1, 0), cut at x ≥ 0: the least x is 0, the least y is -2, and the least x + y is -√3 at
+/// the corner (1 - 2√2 without the cut).
 #[test]
 fn a_disc_and_a_line() {
     let set = |cost: DVector<f64>| LinearConic {
@@ -35,7 +36,7 @@ fn a_disc_and_a_line() {
     for (cost, least) in [(dvector![1.0, 0.0], 0.0), (dvector![0.0, 1.0], -2.0), (dvector![1.0, 1.0], corner)]
     {
         let problem = set(cost);
-        // From far outside.
+        // The start is far outside the set.
         let start = problem.feasible(&dvector![-7.0, 30.0]).unwrap().unwrap();
         let found = problem.minimize(&start).unwrap();
         assert!(found.status.is_converged());
@@ -69,7 +70,7 @@ fn eigenvalues_are_semidefinite_programs() {
     }
 }
 
-/// Largest least eigenvalue within the digits of table I of paper 001, by another program.
+/// The largest least eigenvalue within the printed digits of table I of paper 001 agrees with another program.
 #[test]
 fn digits_of_a_printed_table() {
     let path = crate::common::data::golden("consistency/icub_table1.json");
@@ -80,7 +81,7 @@ fn digits_of_a_printed_table() {
         let ten: Vec<f64> = row["pi"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
         let found = judge_printed(&Parameters::from_column_slice(&ten), &Parameters::repeat(0.0005)).unwrap();
         let best = row["best_min_eigenvalue_in_rounding_box"].as_f64().unwrap();
-        // The other program stops at about 1e-6.
+        // The other program has a tolerance of about 1e-6.
         assert!((found.best_min_eigenvalue - best).abs() < 2e-6, "{found:?} {best}");
         assert!(found.upper_bound >= found.best_min_eigenvalue);
         assert_eq!(Some(found.consistent), row["consistent_up_to_rounding"].as_bool());
@@ -94,14 +95,14 @@ struct Bench {
     wrench: Vec<f64>,
 }
 
-/// Random motion of a sensor, with noise of up to `bound` in each component.
+/// Simulates a random motion of a sensor, with noise within `bounds` in each component.
 fn bench(body: &Inertia<f64>, count: usize, bounds: [f64; 6], rng: &mut Rng) -> Bench {
     let (mut acc, mut gyro, mut alpha, mut wrench) = (vec![], vec![], vec![], vec![]);
     let mut regressor = DMatrix::zeros(6 * count, 10);
     for t in 0..count {
         let (d, w, dw) = (rng.vector(12.0), rng.vector(2.0), rng.vector(5.0));
         let y = body_regressor(&Motion::new(w, nalgebra::Vector3::zeros()), &Motion::new(dw, d));
-        // The library's spatial vectors have the moment first.
+        // The spatial vectors of the library have the moment first.
         for k in 0..6 {
             regressor.row_mut(6 * t + k).copy_from(&y.row((k + 3) % 6));
         }
@@ -129,7 +130,7 @@ fn identified(bench: &Bench, quantities: &[Quantity]) -> Identification {
     single.identify(&equations, &summary, None, &asked(quantities)).unwrap()
 }
 
-/// A body of which two second moments are small: least squares leaves the cone every other time.
+/// Creates a body with two small second moments: least squares leaves the cone in about every second experiment.
 fn thin_body(rng: &mut Rng) -> Inertia<f64> {
     let mass = rng.range(0.3, 3.0);
     let spread = [mass * 0.01, mass * 1e-5, mass * 1e-6];
@@ -162,7 +163,7 @@ fn true_values_are_always_inside() {
         assert_eq!(mass.name, "tool.m");
         assert_eq!(found.intervals[3].name, "tool.cz");
     }
-    // With 25 samples of 0.3 N at 7 m/s² a mass is known to some percent.
+    // 25 samples with noise of 0.3 N at 7 m/s² determine a mass to some percent.
     assert!(narrow > 90, "{narrow}");
 }
 
@@ -218,7 +219,7 @@ fn a_robot_bounds_what_it_shows_and_says_what_it_does_not() {
         let (lower, upper) = (interval.lower.unwrap(), interval.upper.unwrap());
         assert!(lower <= *x && *x <= upper && upper - lower < 2.0, "{interval:?} {x}");
     }
-    // The mass of the first link only stands on its axis.
+    // The first link only rotates about its axis, so its mass has no upper bound.
     let first = &found.intervals[truth.len()];
     assert_eq!(first.name, format!("{}.m", mechanism.bodies()[0].name));
     assert!(first.lower.is_some() && first.upper.is_none(), "{first:?}");

@@ -1,4 +1,4 @@
-//! The same robot described in different ways has the same dynamics.
+//! Different descriptions of the same robot have the same dynamics.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use inertial::mechanism::{
 use inertial::spatial::{Pose, transfer_matrix};
 use nalgebra::DMatrix;
 
-/// A few chained frame changes on top of the recursions' own rounding.
+/// Rounding errors of a few chained frame changes and of the recursions.
 const ROUNDING: f64 = 1e-11;
 
 fn build(builder: &MechanismBuilder) -> Mechanism {
     builder.build(&BuildOptions::default()).expect("a valid mechanism")
 }
 
-/// Asserts that two mechanisms with the same coordinates cannot be told apart by forces and accelerations.
+/// Asserts that two mechanisms with the same coordinates have equal forces and accelerations.
 fn assert_same_dynamics(a: &Mechanism, b: &Mechanism, rng: &mut Rng) {
     assert_eq!((a.nq(), a.nv()), (b.nq(), b.nv()));
     let q = rng.positions(a);
@@ -35,18 +35,18 @@ fn assert_same_dynamics(a: &Mechanism, b: &Mechanism, rng: &mut Rng) {
     });
     assert_close(&first.0, &second.0, ROUNDING, "mass matrix");
     assert_close(&first.1, &second.1, ROUNDING, "bias forces");
-    // The condition of the mass matrix comes on top.
+    // The condition number of the mass matrix multiplies the rounding errors.
     assert_close(&first.2, &second.2, 1e-8, "acceleration");
 }
 
-/// The torque regressors of two mechanisms at the same random state.
+/// Returns the torque regressors of two mechanisms at the same random state.
 fn regressors(a: &Mechanism, b: &Mechanism, rng: &mut Rng) -> [DMatrix<f64>; 2] {
     let q = rng.positions(a);
     let (v, acceleration) = (rng.values(a.nv(), 2.0), rng.values(a.nv(), 4.0));
     [a, b].map(|m| reference_regressor(m, &q, &v, &acceleration))
 }
 
-/// Splits each link with inertia into itself and two pieces fixed to it, and hangs what follows from one of them.
+/// Splits each link with inertia into itself and two pieces fixed to it, and attaches the following joints to one of them.
 fn split(builder: &MechanismBuilder, rng: &mut Rng) -> MechanismBuilder {
     let mut out = MechanismBuilder { links: Vec::new(), joints: Vec::new(), ..builder.clone() };
     let mut seats: HashMap<&str, (String, Pose<f64>)> = HashMap::new();
@@ -94,7 +94,7 @@ fn splitting_links_and_lumping_them_again_changes_nothing() {
     }
 }
 
-/// Lumps by hand what the builder lumps: adds each welded link's inertia to its parent and removes it.
+/// Lumps fixed links without the builder: adds the inertia of each welded link to its parent and removes the link.
 fn lumped(builder: &MechanismBuilder) -> MechanismBuilder {
     let mut out = builder.clone();
     while let Some(w) = out.joints.iter().position(|j| j.joint_type == JointType::Fixed) {
@@ -127,7 +127,7 @@ fn lumping_by_hand_gives_the_same_bodies() {
     let mut compared = 0;
     for mut case in cases(200, Features::ALL) {
         let by_hand = build(&lumped(&case.builder));
-        // Joints that hung from a welded link may be numbered in another order: compare by name.
+        // Joints that were attached to a welded link may be numbered in another order: compare by name.
         let (mut a, mut b) = (case.mechanism.parameter_names(), by_hand.parameter_names());
         let same_order = a == b;
         a.sort();
@@ -142,7 +142,7 @@ fn lumping_by_hand_gives_the_same_bodies() {
     assert!(compared > 100, "only {compared} mechanisms kept their order");
 }
 
-/// A frame on a link that its joint moves like its own: anywhere along a turning axis, anywhere at all on a slide.
+/// Returns an equivalent frame of a link: anywhere along the axis of a rotation, anywhere at all for a translation.
 fn equivalent_frame(joint_type: &JointType, rng: &mut Rng) -> Option<(JointType, Pose<f64>)> {
     let mut pose = rng.pose();
     let slip = rng.range(-1.0, 1.0);
@@ -166,7 +166,7 @@ fn equivalent_frame(joint_type: &JointType, rng: &mut Rng) -> Option<(JointType,
             pose.translation.fill(0.0);
             JointType::Universal { axes: axes.map(|axis| turned(axis, &pose)) }
         }
-        // Their velocities are components in the frame itself.
+        // The velocities of the other joint types are components in the frame itself.
         _ => return None,
     };
     Some((joint_type, pose))
@@ -249,7 +249,7 @@ fn a_universal_joint_is_two_revolute_joints() {
 fn a_symmetric_rotor_moves_like_its_general_model() {
     let mut seen = 0;
     for mut case in cases(200, Features::ALL) {
-        // Only rotors that are symmetric can be said by one parameter.
+        // Only symmetric rotors can be described by one parameter.
         case.builder.rotors.retain(|r| r.symmetric);
         seen += case.builder.rotors.len();
         let [one, ten] = [RotorModel::Symmetric, RotorModel::General].map(|model| {

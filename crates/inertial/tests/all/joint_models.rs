@@ -1,4 +1,4 @@
-//! Joint models: coupled drives, Stribeck and asymmetric friction, terms by formula, from simulated logs of known truth.
+//! Joint models on simulated logs with known parameters: coupled drives, Stribeck and asymmetric friction, terms by formula.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,7 +29,7 @@ struct Log {
     columns: Vec<f64>,
 }
 
-/// Random states; `joints` adds what the joints do to the forces.
+/// Simulates random states; `joints` adds the joint forces.
 fn simulate(
     mechanism: &Mechanism,
     count: usize,
@@ -66,7 +66,7 @@ impl Log {
     }
 
     fn noisy(mut self, sigma: f64, rng: &mut Rng) -> Self {
-        // Box and Muller.
+        // Box-Muller transform.
         let mut normal = || {
             let (u, w) = (rng.range(1e-300, 1.0), rng.range(0.0, std::f64::consts::TAU));
             (-2.0 * u.ln()).sqrt() * w.cos()
@@ -76,7 +76,7 @@ impl Log {
     }
 }
 
-/// Friction and rotor inertia of drives that turn with `shafts`, by virtual work.
+/// Adds the friction and rotor inertia of drives that turn with `shafts`, by virtual work.
 fn drives(shafts: &[Vec<(usize, f64)>], v: &[f64], a: &[f64], tau: &mut [f64]) {
     for (i, shaft) in shafts.iter().enumerate() {
         let k = 1.0 + i as f64;
@@ -99,7 +99,7 @@ fn plain(equations: &Equations<'_>, summary: &Summary) -> Identification {
 fn a_known_coupling_returns_the_truth() {
     let mechanism = model("puma560");
     let mut shafts = own_shafts(6);
-    // A coefficient other than one, and three joints in one drive.
+    // A coefficient other than one, and a drive with three joints.
     shafts[5] = vec![(3, -0.5), (4, 1.0), (5, 1.0)];
     let log = simulate(&mechanism, 400, &mut Rng(1), |_, v, a, _, tau| drives(&shafts, v, a, tau));
     let mut joints = JointModel::from(ALL);
@@ -138,7 +138,7 @@ fn predictions_are_those_of_the_model_that_was_found() {
     for (j, told) in found.fit.iter().enumerate() {
         let squares =
             (0..400).map(|s| (log.tau[6 * s + j] - predicted.force[6 * s + j]).powi(2)).sum::<f64>();
-        // The summary sums by triangles: rounding alone differs.
+        // The summary is computed from triangular factors; only rounding errors differ.
         assert!(((squares / 400.0).sqrt() / told.rms - 1.0).abs() < 1e-9, "{}", told.joint);
     }
     for s in 0..400 {
@@ -184,8 +184,8 @@ fn couplings_are_found_from_the_data_and_only_where_they_are() {
         assert!(found.warnings.iter().any(|w| w.contains("turns with")), "{:?}", found.warnings);
         assert!((found.joints[5].coulomb.unwrap() - 2.0 / 6.0).abs() < 0.1);
     }
-    // Without couplings the fall of the weighted squares is about chi-square of a few degrees of freedom: above 30 less than
-    // once in 1e5 pairs; here are 50.
+    // Without couplings the decrease of the weighted sum of squares is approximately chi-square with a few degrees of freedom:
+    // above 30 less than once in 1e5 pairs; there are 50 pairs here.
     for _ in 0..10 {
         let log = simulate(&mechanism, 400, &mut rng, |_, v, a, _, tau| drives(&own_shafts(6), v, a, tau));
         let found = plain(&equations, &log.noisy(2.0, &mut rng).summary(&equations));
@@ -197,7 +197,7 @@ fn couplings_are_found_from_the_data_and_only_where_they_are() {
 #[test]
 fn no_coupling_is_adopted_where_possible_bodies_do_not_fit() {
     let mechanism = model("puma560");
-    // Bodies of negative mass: least squares finds them, and the coupled drives with them.
+    // Bodies of negative mass: plain least squares finds them together with the coupled drives.
     let negative: Vec<f64> = mechanism.parameters().iter().map(|x| -x).collect();
     let impossible = mechanism.clone().with_parameters(&negative).unwrap();
     let mut shafts = own_shafts(6);
@@ -230,7 +230,7 @@ fn a_chosen_model_answers_like_one_that_was_given() {
     let (x, y) = (plain(&wide, &log.summary(&wide)), plain(&told, &log.summary(&told)));
     assert_eq!(x.values.len(), y.values.len());
     for (x, y) in x.values.iter().zip(&y.values) {
-        // Two reductions of the same data: rounding.
+        // Two reductions of the same data differ by rounding errors.
         assert!((x - y).abs() < 1e-9, "{x} {y}");
     }
 }
@@ -322,7 +322,7 @@ fn terms_by_formula_take_part() {
             "[define]\na = \"b\"\nb = \"a\"\n[[term]]\njoint = \"J\"\nname = \"n\"\nformula = \"a\"",
             "defined by itself",
         ),
-        ("[[term]]\njoint = \"J\"\nname = \"n\"\nformula = \"q9\"", "nothing named q9"),
+        ("[[term]]\njoint = \"J\"\nname = \"n\"\nformula = \"q9\"", "unknown name q9"),
         ("spring = 1", "line 1"),
     ] {
         let text = bad.replace('J', &names[0]);
@@ -339,7 +339,7 @@ fn both_sides_filtered_hold_what_was_measured() {
     let plain_drives = |v: &[f64], a: &[f64], tau: &mut [f64]| {
         (0..6).for_each(|k| tau[k] += 0.7 * v[k] + 0.2 * a[k] - 0.5);
     };
-    // More samples than fit into one block of the reduction.
+    // More samples than one block of the reduction holds.
     let count = 3000;
     let log = simulate(&mechanism, count, &mut Rng(3), |_, v, a, _, tau| plain_drives(v, a, tau));
     let filter = RowFilter::new(1.0, 13.0).unwrap();
@@ -361,10 +361,10 @@ fn both_sides_filtered_hold_what_was_measured() {
             Term::Offset => -0.5,
             _ => 0.2,
         };
-        // Noise-free: rounding of some hundred numbers of about 10 each.
+        // Noise-free data: rounding errors of some hundred numbers of about 10 each.
         assert!((x - truth).abs() < 1e-9, "{term:?}: {x}");
     }
-    // Residuals of other forces, filtered one by one.
+    // Residuals of disturbed forces, filtered separately.
     let mut rng = Rng(4);
     let error = rng.values(6 * count, 1.0);
     let disturbed: Vec<f64> = log.tau.iter().zip(&error).map(|(t, e)| t + e).collect();
@@ -378,14 +378,14 @@ fn both_sides_filtered_hold_what_was_measured() {
         let rms = (rows.iter().map(|x: &f64| x * x).sum::<f64>() / rows.len() as f64).sqrt();
         assert!((residual.rms / rms - 1.0).abs() < 1e-9, "{}: {rms}", residual.rms);
     }
-    // Parts that know their neighbours say together what the whole says; their borders are multiples of the rows' distance.
+    // Overlapping parts give the same result as the whole log; their borders are multiples of the row spacing.
     let mut merged = summary(0, 1200 + half, [0, half], &disturbed, None);
     merged.merge(&summary(1200 - 21, count - 1200 + 21, [21, 0], &disturbed, None)).unwrap();
     let all = summary(0, count, [0; 2], &disturbed, None);
     let [one, two] =
         [&merged, &all].map(|s| LeastSquares::new(&equations, s, Weighting::Weighted).unwrap().values);
     assert!((&one - &two).amax() < 1e-10 * two.amax(), "{:e}", (&one - &two).amax());
-    // A sample that does not count spoils the rows around it and no others.
+    // An excluded sample affects only the rows around it.
     let mut broken = disturbed.clone();
     broken[6 * 700] = 1e6;
     let keep: Vec<bool> = (0..6 * count).map(|i| (i / 6).abs_diff(700) > 12).collect();
@@ -393,11 +393,11 @@ fn both_sides_filtered_hold_what_was_measured() {
         let summary = summary(0, count, [0; 2], &broken, keep);
         validate(&equations, &summary, found.as_slice()).unwrap().joints[0].rms
     };
-    // Weights beyond twelve samples sum up to the tenth that a row may lose: what is left of a million there shows.
+    // The weights beyond twelve samples sum to the tenth that a row may lose, so that part of the outlier of 1e6 remains visible.
     assert!(rms(None) > 1e3 && rms(Some(&keep)) < 0.01 * rms(None));
 }
 
-/// Logs of a robot without and with a payload on its last link, whose torques are off by `gains`.
+/// Simulates logs of a robot without and with a payload on its last link, with torques divided by `gains`.
 fn with_gains(mechanism: &Mechanism, payload: &Inertia<f64>, gains: &[f64], rng: &mut Rng) -> [Log; 2] {
     let last = mechanism.bodies().len() - 1;
     let mut loaded = mechanism.parameters();
@@ -427,7 +427,7 @@ fn gains_of_drives_follow_from_a_known_payload() {
     let logs = with_gains(&mechanism, &payload, &truth, &mut Rng(21));
     let [empty, loaded] = logs.each_ref().map(|log| log.summary(&equations));
     let known = KnownPayload { summary: &loaded, link: &carrier, payload, is_free: false };
-    // Of a payload that was only weighed, the rest is found.
+    // Only the mass of the payload is known: its other parameters are estimated.
     let weighed = Gains::new(&equations, &empty, Some(KnownPayload { is_free: true, ..known }), 0.5).unwrap();
     for (g, t) in weighed.values.iter().zip(truth) {
         assert!((g / t - 1.0).abs() < 1e-5, "{:?}", weighed.values);
@@ -437,7 +437,7 @@ fn gains_of_drives_follow_from_a_known_payload() {
     let gains = Gains::new(&equations, &empty, Some(known), 0.5).unwrap();
     assert!(gains.status.is_converged());
     for (g, t) in gains.values.iter().zip(truth) {
-        // The noise is taken as at least 1e-9 of the largest force, and the prior counts against that.
+        // The noise is assumed to be at least 1e-9 of the largest force, and the prior is weighted relative to it.
         assert!((g / t - 1.0).abs() < 1e-7, "{:?}", gains.values);
     }
     let mut all = gains.apply(&equations, &empty, false).unwrap();
@@ -456,7 +456,8 @@ fn gains_of_drives_follow_from_a_known_payload() {
     }
     assert!(found.joints.iter().all(|j| j.gain.is_some()) && found.fit_relative_rms < 1e-6);
 
-    // Without it, only ratios are known: the common factor is that of the prior, as uncertain as six such gains together.
+    // Without a payload only ratios are identifiable: the common factor is that of the prior, with the uncertainty of the mean of
+    // six such gains.
     let alone = Gains::new(&equations, &empty, None, 0.5).unwrap();
     let ratio = alone.values[0] / truth[0];
     assert!(alone.values.iter().zip(truth).all(|(g, t)| (g / t / ratio - 1.0).abs() < 1e-5));
@@ -471,7 +472,7 @@ fn gains_of_drives_follow_from_a_known_payload() {
     assert!(Gains::new(&equations, &Summary::empty(&equations), None, 0.5).is_err());
 }
 
-/// A log with right torques.
+/// Returns the summary of a log with correct torques.
 fn simulate_again(mechanism: &Mechanism, equations: &Equations<'_>) -> Summary {
     let log = simulate(mechanism, 300, &mut Rng(22), |_, v, a, _, tau| {
         drives(&own_shafts(v.len()), v, a, tau);
@@ -494,9 +495,9 @@ fn errors_of_gains_are_as_stated() {
     for draw in 0..DRAWS {
         let logs = with_gains(&mechanism, &payload, &truth, &mut rng).map(|log| log.noisy(0.3, &mut rng));
         let [empty, loaded] = logs.each_ref().map(|log| log.summary(&equations));
-        // The centre is free in every second draw.
+        // The centre of mass is free in every second draw.
         let known = KnownPayload { summary: &loaded, link: &carrier, payload, is_free: draw % 2 == 1 };
-        // So wide that it does not matter beside the data.
+        // The prior is so wide that it is negligible compared with the data.
         let gains = Gains::new(&equations, &empty, Some(known), 10.0).unwrap();
         for k in 0..2 {
             squares[k] += ((gains.values[k] - truth[k]) / gains.std_errors[k]).powi(2);
@@ -508,8 +509,8 @@ fn errors_of_gains_are_as_stated() {
         let (a, b) = (&found.base_parameters[0], &exact.base_parameters[0]);
         squares[2] += ((a.value - b.value) / a.std_error).powi(2);
     }
-    // Mean of 60 squares of standard normals: 1 ± 0.18; outside 5 deviations less than once in a hundred thousand (its upper
-    // tail is heavier than the normal one).
+    // Mean of 60 squared standard normals: 1 ± 0.18; outside 5 deviations less than once in a hundred thousand (the upper tail is
+    // heavier than the normal one).
     for s in squares {
         assert!((s / DRAWS as f64 - 1.0).abs() < 0.92, "{squares:?}");
     }

@@ -1,4 +1,4 @@
-//! The solution of least norm, against the pseudo-inverse of the regressor in all parameters.
+//! Least-norm solution, compared with the pseudo-inverse of the regressor in all parameters.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use inertial::linalg::Svd;
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use nalgebra::{DMatrix, DVector};
 
-/// All parameters and joint terms of least norm, from the samples alone.
+/// Returns the parameters of the least-norm solution in all parameters and joint terms, computed from the samples alone.
 fn pseudo_inverse(mechanism: &Mechanism, terms: JointTerms, log: &Log) -> Vec<f64> {
     let (nq, nv, np) = (mechanism.nq(), mechanism.nv(), mechanism.parameter_count());
     let each = if terms.viscous { 3 } else { 0 };
@@ -32,7 +32,7 @@ fn least_norm(mechanism: &Mechanism, terms: JointTerms, log: &Log) -> Vec<f64> {
     let options =
         IdentifyOptions { estimator: Estimator::Ols, least_norm: true, ..IdentifyOptions::default() };
     let found = identify(&equations, &log.summary(&equations), None, &options).unwrap();
-    // Nothing is lost: the residuals are those of the fit.
+    // The residuals are those of the fit.
     assert!(found.fit_relative_rms < 0.2, "{}", found.fit_relative_rms);
     found.parameters
 }
@@ -54,7 +54,7 @@ fn ols_without_prior_is_the_pseudo_inverse() {
     }
 }
 
-/// A robot that stands still shows gravity only: unknowns that the motion does not show are of least norm too.
+/// A robot at rest excites gravity terms only: unknowns that the motion does not excite have least norm, too.
 #[test]
 fn what_a_motion_does_not_show_is_of_least_norm_too() {
     let mut rng = Rng(5);

@@ -13,7 +13,7 @@ fn the_same_log_and_overlapping_logs_are_recognized() {
     let whole = log(0..4000);
     assert_eq!(whole.rows, 4000);
     assert!(whole.overlaps(&whole.clone()));
-    // Two thirds of all rows in common: of 16 marks fewer than 3 agree less than once in ten thousand.
+    // With two thirds of all rows in common, fewer than 3 of 16 marks agree less than once in ten thousand cases.
     assert!(log(0..3300).overlaps(&log(700..4000)));
     assert!(!log(0..2000).overlaps(&log(2000..4000)));
     assert!(!log(0..2000).overlaps(&LogSource::default()));

@@ -1,4 +1,4 @@
-//! Machines with loops from the textbooks, and the same machine told in several formats.
+//! Textbook machines with loops, and the same machine in several formats.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use inertial::mechanism::{Base, BuildOptions, JointType, Mechanism, builtin};
 use inertial::spatial::Pose;
 use nalgebra::{DMatrix, Vector3, vector};
 
-/// A point of the plane `y = 0`, turned about z.
+/// Returns a point of the plane `y = 0`, rotated about z.
 fn around(degrees: f64, x: f64, z: f64) -> Vector3<f64> {
     let angle = degrees.to_radians();
     vector![x * angle.cos(), x * angle.sin(), z]
@@ -22,11 +22,11 @@ fn frame(p: Vector3<f64>) -> Pose<f64> {
     Pose::from_translation(p)
 }
 
-/// The Delta robot: three arms, each with two rods on ball joints. The parallelograms let the platform only translate,
-/// though no joint says so; each rod may spin.
+/// Creates a Delta robot: three arms, each with two rods on ball joints. The parallelograms restrict the platform to
+/// translations, although no single joint does; each rod may spin.
 fn delta(rng: &mut Rng) -> Blueprint {
     let mut plan = Blueprint::new("Delta");
-    // Right triangles 3-4-5 keep all lengths decimal: elbow at (0.44, −0.2), foot 0.3 inward and 0.4 below it.
+    // 3-4-5 triangles keep all lengths decimal: elbow at (0.44, −0.2), foot 0.3 inward and 0.4 below it.
     for k in 0..3u8 {
         let turn = 120.0 * f64::from(k);
         let across = around(turn + 90.0, 0.05, 0.0);
@@ -54,7 +54,7 @@ fn delta(rng: &mut Rng) -> Blueprint {
     plan
 }
 
-/// A platform on three legs, each of an inner joint, a middle one and an outer one.
+/// Creates a platform on three legs, each with an inner, a middle and an outer joint.
 fn three_legs(name: &str, rng: &mut Rng, leg: impl Fn(f64) -> [(JointType, Vector3<f64>); 3]) -> Blueprint {
     let mut plan = Blueprint::new(name);
     for k in 0..3u8 {
@@ -127,8 +127,8 @@ fn catalogue() -> Vec<(Blueprint, usize)> {
     out
 }
 
-/// Linkages of special dimensions, with their ranks: those of the energy regressor at random closed configurations in
-/// coordinates of every body (six each) and double precision, computed once by a program of its own.
+/// Returns linkages of special dimensions with their ranks. The ranks are those of the energy regressor at random closed
+/// configurations in coordinates of every body (six each) and double precision, computed once by a separate program.
 fn linkages() -> Vec<(Vec<Mechanism>, usize)> {
     let rng = &mut Rng(54);
     let (x, y, z) = (Vector3::x(), Vector3::y(), Vector3::z());
@@ -164,8 +164,8 @@ fn linkages() -> Vec<(Vec<Mechanism>, usize)> {
         4,
         vec![(screw(0.01), [0.0; 3]), (screw(0.013), [0.0, 0.0, 0.2]), (prismatic(z), [0.1, 0.0, 0.3])],
     );
-    // All sides of 90°: two hinges coincide and stay so, and what is between them turns as one body. (The two others may coincide
-    // instead; the two motions meet where all four hinges lie in a plane.)
+    // All sides are 90°: two hinges coincide permanently, and the bodies between them turn as one. (The two other hinges may
+    // coincide instead; the two motions meet where all four hinges lie in a plane.)
     let right = [x, y, vector![-0.6, 0.0, 0.8], -y];
     ring("right spherical linkage", 3, right.map(|axis| (revolute(axis), (0.5 * axis).into())).to_vec());
     let planar = |points: [[f64; 2]; 4]| points.map(|[x, y]| (HINGE, [x, y, 0.1])).to_vec();
@@ -201,7 +201,7 @@ fn linkages() -> Vec<(Vec<Mechanism>, usize)> {
         ],
     );
     let mut graph = |name: &str, rank: usize, joints: &[(&str, &str, Vector3<f64>, [f64; 3])]| {
-        // From one end of the list and from the other: other trees, other cuts.
+        // Joints in forward and in reverse order give different trees and cuts.
         let backwards: Vec<_> = joints.iter().rev().copied().collect();
         let machines = [joints, &backwards].map(|joints| {
             let mut plan = Blueprint::new(name);
@@ -240,8 +240,7 @@ fn linkages() -> Vec<(Vec<Mechanism>, usize)> {
     out
 }
 
-/// Exact motions, 31 digits and the principles agree wherever the loops are cut, whatever the seed; and coefficients are
-/// as exact as ranks.
+/// Exact motions, 31 digits and the principles give the same rank for every cut and every seed, and equal coefficients.
 #[test]
 fn linkages_of_special_dimensions() {
     for (machines, expected) in linkages() {
@@ -268,14 +267,14 @@ fn linkages_of_special_dimensions() {
             }
             for other in &spaces[1..] {
                 let apart = (other - &spaces[0]).amax();
-                // Reduced row spaces are unique; coefficients are of order one, those of 31 digits rounded twice.
+                // Row spaces are unique; coefficients are of order one, those of 31 digits rounded twice.
                 assert!(apart < 1e-9, "{name}: {apart:.1e}");
             }
         }
     }
 }
 
-/// The projection onto the combinations of the base parameters: the same for every choice of them.
+/// Returns the projection onto the combinations of the base parameters, which does not depend on their choice.
 fn row_space(answer: &Analysis) -> DMatrix<f64> {
     let regrouping = &answer.regrouping;
     let mut rows = DMatrix::zeros(answer.parameters, answer.rank);
@@ -288,7 +287,7 @@ fn row_space(answer: &Analysis) -> DMatrix<f64> {
     &q * q.transpose()
 }
 
-/// A file in TOML is the same machine as in JSON.
+/// A file in TOML describes the same machine as in JSON.
 #[test]
 fn toml_says_the_same() {
     let json = mechanism(
@@ -343,8 +342,8 @@ fn toml_says_the_same() {
     assert_same(&json, &toml);
 }
 
-/// The exact answer (or, where dimensions are special beyond what exact curves can keep, that of 31 digits) is the rank of the
-/// torque regressor in double precision, which none of them uses.
+/// The exact rank (or that of 31 digits, if the dimensions are too special for exact curves) is the rank of the torque regressor
+/// in double precision, which none of these methods uses.
 #[test]
 fn machines_of_the_textbooks() {
     for (plan, mobility) in catalogue() {
@@ -357,25 +356,27 @@ fn machines_of_the_textbooks() {
         check_sound(&name, &robot);
         check_extended(&name, &robot, &answer, inertial::mechanism::DEFAULT_SNAP);
         if mobility > 1 {
-            // With several freedoms singular values of order 1e-6 and up are separated clearly from rounding.
+            // With several degrees of freedom, singular values of order 1e-6 and above are clearly separated from rounding
+            // errors.
             let sampled = rank(&regressor(&robot, 2 * answer.parameters, 3), 1e-10).unwrap();
             assert_eq!(sampled.rank, answer.rank, "{name}: {sampled:?}");
         }
     }
 }
 
-/// The Delta's platform keeps its orientation, so its inertia and the direction of its first moment never show.
+/// The platform of the Delta robot keeps its orientation, so its inertia and the direction of its first moment are not
+/// identifiable.
 #[test]
 fn a_platform_that_only_translates_has_no_inertia_to_show() {
     let robot = delta(&mut Rng(52)).build();
     let answer = analyze(&robot, &AnalyzeOptions::default()).unwrap();
     let platform = answer.bodies.iter().find(|b| b.name == "platform").unwrap();
-    // The three velocities, gravity among them.
+    // The three translations, whose span contains gravity.
     assert_eq!(platform.velocity_span, 3, "{platform:?}");
     assert_eq!(platform.identifiable_span, 1, "{platform:?}");
 }
 
-/// Every kind of measurement, decided in 31 digits too.
+/// Every kind of measurement has the same rank in exact arithmetic and in 31 digits.
 #[test]
 fn other_sensors_and_motions_in_extended_precision() {
     let rng = &mut Rng(53);
@@ -404,8 +405,8 @@ fn other_sensors_and_motions_in_extended_precision() {
     }
 }
 
-/// Free flight: exact curves that no wrench acts on, against the random states of the sampler for open chains, and against
-/// 31 digits where there are loops.
+/// Exact curves of free flight (no external wrench) have the rank of random states for open chains, and the rank of 31 digits for
+/// mechanisms with loops.
 #[test]
 fn free_flight() {
     let build = |name: &str| {
@@ -432,7 +433,7 @@ fn free_flight() {
             println!("{what}: {} of {}", curves.rank, curves.parameters);
             assert_eq!(curves.rank, other.rank, "{what}");
             assert!(curves.certificate.exact, "{what}");
-            // Without a force sensor the unit of mass is anybody's guess.
+            // Without a force sensor the scale of the masses is not identifiable.
             let whole = analyze(robot, &AnalyzeOptions { ballistic: false, ..asked(Method::Auto) }).unwrap();
             if measured == Measured::BaseWrench {
                 assert!(curves.rank < whole.rank, "{what}: {} of {}", curves.rank, whole.rank);
@@ -441,7 +442,7 @@ fn free_flight() {
     }
 }
 
-/// That two descriptions leave the same unknown.
+/// Asserts that two descriptions have the same null space.
 fn assert_same(a: &Mechanism, b: &Mechanism) {
     assert_eq!(a.parameter_names(), b.parameter_names());
     let answer = |m: &Mechanism| -> Analysis { analyze(m, &by(Method::Drng)).unwrap() };
@@ -490,7 +491,7 @@ fn mjcf_equalities_are_the_loops_of_mechanism_files() {
         )
     };
     assert_same(&connect, &file(&bars, &ends("spherical", "c", "[0.1, 0.7, 0]")));
-    // The same closed by gluing the coupler to a body that hangs from the rocker.
+    // The same linkage closed by welding the coupler to a body on the rocker.
     let glued =
         format!("{}{}", bar("a", "0 0 0", &coupler), bar("c", "0.8 -0.1 0", &bar("d", "0.1 0.7 0", "")));
     let weld = world(&glued, "<weld body1='b' body2='d'/>");

@@ -1,4 +1,4 @@
-//! What certificates of mechanisms with loops rest on: rounded files, seeds, and the bound of the error probability.
+//! Certificates for mechanisms with loops: rounded files, seeds, and the bound of the error probability.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, ExactAssembly, ExactGeomet
 use nalgebra::{Isometry3, Rotation3, Translation3, UnitQuaternion, Vector3};
 use serde_json::{Value, json};
 
-/// How the numbers of a file are written: orientations and lengths with so many decimals.
+/// Number format of a file: numbers of decimals of orientations and lengths.
 #[derive(Debug, Clone, Copy)]
 enum Written {
     Rpy(i32, i32),
@@ -57,7 +57,8 @@ fn about(axis: Vector3<f64>, angle: f64) -> Isometry3<f64> {
     Isometry3::from_parts(Translation3::identity(), UnitQuaternion::from_rotation_matrix(&turn))
 }
 
-/// Bennett's linkage with twists of `alpha` and `beta` degrees: four hinges, opposite links alike, lengths as the sines of the twists.
+/// Creates Bennett's linkage with twists of `alpha` and `beta` degrees: four hinges, equal opposite links, lengths proportional
+/// to the sines of the twists.
 fn bennett(alpha: f64, beta: f64, written: Written) -> Value {
     let (alpha, beta) = (alpha.to_radians(), beta.to_radians());
     let (a, b) = (0.3, 0.3 * beta.sin() / alpha.sin());
@@ -108,7 +109,7 @@ fn rounded_bennett_linkages_move_again_and_are_certified() {
     }
 }
 
-/// An open arm on the coupler of a Bennett linkage, which carries a pendulum too.
+/// A Bennett linkage that carries an open arm and a pendulum is certified.
 #[test]
 fn bennett_linkages_in_larger_machines_are_certified() {
     let mut file = bennett(20.0, 55.0, Written::Rpy(15, 15));
@@ -144,7 +145,7 @@ fn answers_with_loops_do_not_depend_on_the_seed() {
     }
 }
 
-/// The rows of a mechanism along random curves from its assembly configuration.
+/// Returns the rows of a mechanism along random curves from its assembly configuration.
 fn lifted<T: Number>(robot: &Mechanism, seed: u64) -> (Lifted<T>, usize) {
     let closed = ClosedMechanism::new(robot).unwrap();
     let geometry = ExactGeometry::new(robot, DEFAULT_SNAP);
@@ -158,7 +159,7 @@ fn lifted<T: Number>(robot: &Mechanism, seed: u64) -> (Lifted<T>, usize) {
     (lift(&start, inquiry, Pivot::First, seed).unwrap(), constraints)
 }
 
-/// How often curves modulo a small prime fall short of the rank, against the stated bound.
+/// Checks that curves modulo a small prime miss the full rank no more often than the stated bound.
 fn shortfall<const P: u64>(robot: &Mechanism) {
     let (exact, constraints) = lifted::<First>(robot, 1);
     let (rank, order) = (exact.rows.rank(), exact.order + 1);
@@ -189,7 +190,7 @@ fn tiny_primes_fail_no_more_often_than_the_bound_says_for_loops() {
             }],
         })
     };
-    // Closed as they stand: 0.1 + 0.8 = 0.8 + 0.1, and 0.1 + 0.7 = 0.9 − 0.1.
+    // Both close with the literal numbers: 0.1 + 0.8 = 0.8 + 0.1, and 0.1 + 0.7 = 0.9 − 0.1.
     let parallelogram = four_bar("parallelogram", [0.8, 0.0, 0.0], [0.8, 0.0, 0.0], [0.1, 0.4, 0.0]);
     let generic = four_bar("four-bar", [0.9, 0.0, 0.0], [0.7, 0.2, 0.0], [-0.1, 0.6, 0.0]);
     for file in [parallelogram, generic] {

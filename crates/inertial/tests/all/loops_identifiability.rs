@@ -1,4 +1,4 @@
-//! What can be known of mechanisms with loops, against independently computed truth and against sampled regressors.
+//! Identifiability of mechanisms with loops, compared with independently computed results and with sampled regressors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -37,7 +37,7 @@ fn golden_cases_as_ranks_and_as_spans() {
         let text = read_golden(&format!("loops/{name}.json"));
         let robot = mechanism(&text).with_gravity(Vector3::from_row_slice(&g));
         let label = format!("{name} {g:?}");
-        // The open chains among them take this route too, and must give the recursion's answer.
+        // Open chains among the cases use this method too and must agree with the recursion.
         let answer = analyze(&robot, &by(Method::Drng)).unwrap();
         assert_eq!((answer.rank, answer.nullity), (number("rank"), number("nullity")), "{label}");
         assert_eq!(answer.model.dof, number("dof"), "{label}");
@@ -45,7 +45,7 @@ fn golden_cases_as_ranks_and_as_spans() {
         assert_eq!(answer.base_parameters.len(), answer.rank, "{label}");
         check_null_vectors(&label, &robot, &answer);
         check_sound(&label, &robot);
-        // The repaired principles explain at least what the published ones do.
+        // The corrected principles explain at least as many null vectors as the published ones.
         assert!(explained(&answer) >= number("drng_nullity"), "{label}");
         let auto = analyze(&robot, &AnalyzeOptions::default()).unwrap();
         assert_eq!((auto.rank, auto.regrouping.base), (answer.rank, answer.regrouping.base), "{label}");
@@ -82,8 +82,8 @@ fn table_3_of_the_paper() {
     assert_eq!((answer.parameters, answer.nullity, explained(&answer)), (130, 36, 36));
 }
 
-/// The paper's "43 by the numerical method": with the loops open by 1e-7, two null vectors of the loop joints leave noise
-/// that a default tolerance counts as rank.
+/// The paper's "43 by the numerical method" is reproduced: with a closure error of 1e-7, two null vectors of the loop joints have
+/// residuals that a default tolerance counts as rank.
 #[test]
 fn loops_not_quite_closed_give_the_paper_its_wrong_43() {
     let robot = builtin::get("2rru-1rrs").unwrap().build(&BuildOptions::default()).unwrap();
@@ -96,7 +96,7 @@ fn loops_not_quite_closed_give_the_paper_its_wrong_43() {
             let mut q = closed.assembled().to_vec();
             let target: Vec<f64> =
                 closed.independent_positions().iter().map(|&i| q[i] + rng.range(-0.2, 0.2)).collect();
-            // Some lie outside the workspace, as the paper's do.
+            // Some targets lie outside the workspace, as in the paper.
             if closed.move_to(&mut ws, &mut q, &target).is_err() {
                 continue;
             }
@@ -104,7 +104,7 @@ fn loops_not_quite_closed_give_the_paper_its_wrong_43() {
             let (mut tree_v, mut tree_a) = (vec![0.0; robot.nv()], vec![0.0; robot.nv()]);
             closed.accelerations(&mut ws, &q, &v, &a, &mut tree_v, &mut tree_a).unwrap();
             let map = closed.velocity_map(&mut ws, &q).unwrap().clone();
-            // Dependent coordinates that a loose solver leaves a little off.
+            // Errors of the dependent coordinates due to a solver with a loose tolerance.
             let off: Vec<f64> = (0..robot.nv())
                 .map(|k| if closed.independent().contains(&k) { 0.0 } else { rng.range(-noise, noise) })
                 .collect();
@@ -116,14 +116,14 @@ fn loops_not_quite_closed_give_the_paper_its_wrong_43() {
             rows.extend(y.row_iter().flat_map(|r| r.iter().copied().collect::<Vec<_>>()));
         }
         let y = DMatrix::from_row_slice(rows.len() / width, width, &rows);
-        // The default of numeric packages: rounding times the larger dimension.
+        // Default tolerance of numeric packages: machine epsilon times the larger dimension.
         rank(&y, f64::EPSILON * y.nrows() as f64).unwrap().rank
     };
     assert_eq!(width - rank_with(0.0), 45);
     assert_eq!(width - rank_with(1e-7), 43);
 }
 
-/// The null space with each body's part in the world's frame at the assembled configuration, bodies by name.
+/// Returns the null space with the part of each body in the world frame at the assembled configuration, bodies sorted by name.
 fn world_null_space(robot: &Mechanism, answer: &Analysis) -> DMatrix<f64> {
     let mut ws = Workspace::new(robot);
     forward_kinematics(robot, &mut ws, robot.assembly()).unwrap();
@@ -172,7 +172,8 @@ fn the_answer_does_not_depend_on_the_cut() {
     }
 }
 
-/// Mechanisms in singular configurations where motions meet, with the ranks of these motions: the one to be followed first.
+/// Returns mechanisms in singular configurations where motions meet, with the ranks of these motions; the one to be followed is
+/// first.
 fn forks() -> Vec<(machines::Web, Vec<usize>)> {
     let rng = &mut Rng(77);
     let revolute = |axis: Vector3<f64>| JointType::Revolute { axis };
@@ -187,14 +188,14 @@ fn forks() -> Vec<(machines::Web, Vec<usize>)> {
             joints.iter().zip(bodies.windows(2)).map(|((t, p), b)| (b[0], b[1], *t, *p)).collect();
         web(name, ranks, &joints);
     };
-    // Two equal sides upon each other: the other two turn as one piece, or the kite opens.
+    // Two equal sides coincide: the other two turn as one body, or the kite opens.
     ring("folded kite", &[8, 3], [0.0, 0.5, 0.8, 0.5].map(|x| (machines::HINGE, flat(x))));
     ring("flat parallelogram", &[3, 8], [0.0, 0.3, 1.1, 0.8].map(|x| (machines::HINGE, flat(x))));
     ring("stretched rhombus", &[3, 3], [0.0, 0.3, 0.6, 0.3].map(|x| (machines::HINGE, flat(x))));
-    // All sides upon each other: sides turn in pairs, the one or the other way, and nothing but names tells these apart.
+    // All sides coincide: they turn in pairs, in one of two ways that differ only in the names of the bodies.
     ring("folded rhombus", &[3, 3], [0.0, 0.3, 0.0, 0.3].map(|x| (machines::HINGE, flat(x))));
     let slide = JointType::Prismatic { axis: Vector3::x() };
-    // Crank and rod of equal length upon each other, across the slide: they turn as one piece, or the slider leaves.
+    // Crank and rod of equal length coincide, perpendicular to the slide: they turn as one body, or the slider moves.
     let hinge = machines::HINGE;
     let across = machines::at(0.0, 0.5, 0.1);
     ring(
@@ -202,7 +203,7 @@ fn forks() -> Vec<(machines::Web, Vec<usize>)> {
         &[5, 3],
         [(hinge, flat(0.0)), (hinge, across), (hinge, flat(0.0)), (slide, flat(0.0))],
     );
-    // Hinges that meet in a point, at these angles in a plane.
+    // Hinges whose axes intersect in a point, at these angles in a plane.
     let hinge = |degrees: f64| {
         let axis = vector![degrees.to_radians().cos(), degrees.to_radians().sin(), 0.0];
         (revolute(axis), Pose::from_translation(0.5 * axis))
@@ -225,14 +226,14 @@ fn forks() -> Vec<(machines::Web, Vec<usize>)> {
     out
 }
 
-/// Where motions meet, the same one is followed however the mechanism is told, and what is said of them is the same.
+/// The motion followed from a singular configuration and the messages are the same for every description of the mechanism.
 #[test]
 fn the_motion_followed_from_a_singular_start_does_not_depend_on_cut_tree_or_order() {
     for (web, ranks) in forks() {
         let n = web.joints.len();
         let mut first: Option<(DMatrix<f64>, Vec<String>)> = None;
         for cut in 0..n {
-            // The cut joint comes last; the others forward, backward, and from the middle outward.
+            // The cut joint is last; the others are in forward order, in reverse order, and starting from the middle.
             let rest: Vec<usize> = (0..n).filter(|&i| i != cut).collect();
             let backward: Vec<usize> = rest.iter().rev().copied().collect();
             let middle: Vec<usize> = rest[n / 2..].iter().chain(&rest[..n / 2]).copied().collect();
@@ -243,11 +244,12 @@ fn the_motion_followed_from_a_singular_start_does_not_depend_on_cut_tree_or_orde
                     let name = format!("{} by joints {order:?}, {method:?}", web.name);
                     let answer = analyze(&robot, &by(method)).unwrap_or_else(|e| panic!("{name}: {e}"));
                     assert_eq!(answer.rank, ranks[0], "{name}: {:?}", answer.warnings);
-                    // The walk comes back to where motions meet, and there the rounding of the closure grows without bound.
+                    // The random walk returns to the singular configuration, where rounding errors of the closure grow without
+                    // bound.
                     check_null_vectors_to(&name, &robot, &answer, 1e-6);
                     let null = world_null_space(&robot, &answer);
                     let told: Vec<String> =
-                        answer.warnings.iter().filter(|w| w.contains("motions")).cloned().collect();
+                        answer.warnings.iter().filter(|w| w.contains("motion branches")).cloned().collect();
                     let Some((space, words)) = &first else {
                         assert_eq!(told.len(), 2, "{name}: {told:?}");
                         first = Some((null, told));
@@ -262,7 +264,7 @@ fn the_motion_followed_from_a_singular_start_does_not_depend_on_cut_tree_or_orde
         }
         let (_, words) = first.unwrap();
         let others: Vec<String> = ranks[1..].iter().map(ToString::to_string).collect();
-        let expected = format!("rank {}; not followed: rank {}", ranks[0], others.join(", "));
+        let expected = format!("rank {}; not used: rank {}", ranks[0], others.join(", "));
         assert!(words[1].ends_with(&expected), "{}: {words:?}", web.name);
     }
 }
@@ -292,7 +294,7 @@ fn random_rings_in_the_plane_and_in_space() {
         let cut = rng.below(ring.joints.len());
         let robot = ring.cut(cut, &[]);
         let name = format!("{k}: {} cut at {cut}", ring.name);
-        // Among many random angles some lie within the snapping tolerance of special ones.
+        // Some of many random angles lie within the snapping tolerance of special ones.
         let literally = AnalyzeOptions { snap: 0.0, ..by(Method::Drng) };
         let answer = analyze(&robot, &literally).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(answer.certificate.exact, "{name} {:?} {:?}", answer.certificate, answer.warnings);
@@ -304,7 +306,7 @@ fn random_rings_in_the_plane_and_in_space() {
 
 #[test]
 fn urdf_plus_models() {
-    // Two of them stand stretched out at zero: singular. Both linkages are parallelograms.
+    // Two of them are stretched at zero, which is a singular configuration. Both linkages are parallelograms.
     for (file, rank) in [
         ("four_bar", 1),
         ("planar_leg_linkage", 4),
@@ -323,7 +325,7 @@ fn urdf_plus_models() {
     }
 }
 
-/// Fewer sensors see less: the rank is that of the measured rows of the regressor.
+/// The rank for fewer sensors is that of the measured rows of the regressor.
 #[test]
 fn what_some_sensors_see() {
     for name in ["2rru-1rrs", "2prs-1psr", "four-bar"] {
@@ -385,12 +387,12 @@ fn the_graph_in_words_and_as_a_picture() {
     assert_eq!(svg.matches("stroke-dasharray").count(), robot.loops().len());
 }
 
-/// Angles rounded as in files (1.5708 for a right one) open overconstrained loops; the machine that was meant decides.
+/// Angles rounded as in files (1.5708 for a right angle) open overconstrained loops; the rank is that of the intended machine.
 #[test]
 fn rounded_angles_mean_right_ones() {
     for (name, rank) in [("2rru-1rrs", 25), ("2prs-1psr", 23), ("four-bar", 8)] {
         let mut builder = builtin::get(name).unwrap();
-        let off = 3.673e-6; // 1.5708 less a right angle
+        let off = 3.673e-6; // 1.5708 − π/2
         let tilt = |pose: &mut Pose<f64>| pose.rotation *= rotation_about(&Vector3::x(), off);
         builder.joints.iter_mut().for_each(|j| tilt(&mut j.origin));
         builder.loops.iter_mut().for_each(|l| tilt(&mut l.successor.origin));
@@ -400,7 +402,7 @@ fn rounded_angles_mean_right_ones() {
     }
 }
 
-/// A universal joint written as two hinges with a massless link between them is the same joint.
+/// A universal joint equals two hinges with a massless link between them.
 #[test]
 fn a_universal_joint_is_two_hinges() {
     let (x, z) = (Vector3::x(), Vector3::z());
@@ -421,19 +423,19 @@ fn a_universal_joint_is_two_hinges() {
     let [a, b] = [&whole, &split].map(|robot| analyze(robot, &by(Method::Drng)).unwrap());
     assert_eq!(whole.parameter_names(), split.parameter_names());
     assert_eq!((a.rank, &a.regrouping), (b.rank, &b.regrouping));
-    // And as the loop joint itself.
+    // The universal joint as the loop joint.
     let cut = ring.cut(1, &[]);
     assert_eq!(analyze(&cut, &by(Method::Drng)).unwrap().rank, a.rank);
 }
 
-/// Every vector of `null_space` leaves the torques at random closed states unchanged to 1e-12 of its terms, has a reason, and all
-/// together span what cannot be known.
+/// Every vector of `null_space` changes the torques at random closed states by at most 1e-12 of its terms and has a reason;
+/// together they span the null space.
 #[test]
 fn null_spaces_are_listed_with_reasons() {
     for name in ["four-bar", "2rru-1rrs", "2prs-1psr"] {
         let robot = builtin::get(name).and_then(|b| b.build(&BuildOptions::default())).unwrap();
         let names = robot.parameter_names();
-        // Away from dead points, closed to the last digit of a double.
+        // States away from dead points, closed to double precision.
         let rows = regressor(&robot, 12, 5);
         for method in [Method::Auto, Method::Exact, Method::Numeric] {
             let answer = analyze(&robot, &by(method)).unwrap();
@@ -447,7 +449,7 @@ fn null_spaces_are_listed_with_reasons() {
                 let vector = all.column(k);
                 for row in rows.row_iter() {
                     let terms = row.transpose().component_mul(&vector);
-                    // Rows have length one; rounding of the state leaves 1e-15 of it.
+                    // Rows have unit length; rounding errors of the state contribute 1e-15.
                     let size = terms.amax().max(1e-2 * vector.amax());
                     assert!(
                         terms.sum().abs() <= 1e-12 * size,

@@ -1,5 +1,5 @@
-//! Mechanisms described in other link frames, units, world frames and orders, with other roots and cuts: the answer must transform with
-//! the description.
+//! Results for mechanisms with loops transform with the description: other link frames, units, world frames, orders, roots and
+//! cuts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -45,7 +45,7 @@ fn turned_axes(joint_type: JointType, turn: impl Fn(&Vector3<f64>) -> Vector3<f6
     }
 }
 
-/// Turns every link's frame; gives the pose of each new frame in the old one.
+/// Rotates the frame of every link; returns the pose of each new frame in the old one.
 fn reframed(builder: &MechanismBuilder, rng: &mut Rng) -> (MechanismBuilder, Vec<(String, Pose<f64>)>) {
     let mut out = builder.clone();
     let mut frames: Vec<(String, Pose<f64>)> = Vec::new();
@@ -69,7 +69,7 @@ fn reframed(builder: &MechanismBuilder, rng: &mut Rng) -> (MechanismBuilder, Vec
     (out, frames)
 }
 
-/// The same machine in another unit of length.
+/// Returns the machine in another unit of length.
 fn rescaled(builder: &MechanismBuilder, factor: f64) -> MechanismBuilder {
     let mut out = builder.clone();
     let scale = |pose: &mut Pose<f64>| pose.translation *= factor;
@@ -90,7 +90,7 @@ fn rescaled(builder: &MechanismBuilder, factor: f64) -> MechanismBuilder {
     out
 }
 
-/// The same machine, with its ground and gravity turned together.
+/// Returns the machine with ground and gravity rotated together.
 fn in_another_world(builder: &MechanismBuilder, rng: &mut Rng) -> MechanismBuilder {
     let mut out = builder.clone();
     let world = Pose::new(rng.rotation(), rng.vector(0.5));
@@ -108,7 +108,7 @@ fn in_another_world(builder: &MechanismBuilder, rng: &mut Rng) -> MechanismBuild
     out
 }
 
-/// Checks that what one description cannot tell apart, the other cannot either.
+/// Asserts that two analyses have the same null space; `to_b` maps parameters of the first description to the second.
 fn assert_same(name: &str, a: &Analysis, b: &Analysis, to_b: impl Fn(&[f64]) -> Vec<f64>) {
     assert_eq!(
         (a.rank, a.certificate.exact),
@@ -124,7 +124,7 @@ fn assert_same(name: &str, a: &Analysis, b: &Analysis, to_b: impl Fn(&[f64]) -> 
         }
         out
     };
-    // Parameters that a takes for equivalent: a random vector, and the same with base parameters only.
+    // Parameters that are equivalent in a: a random vector, and another one with the same base parameters.
     let rng = &mut Rng(7);
     let seen = rows(b);
     for _ in 0..4 {
@@ -142,7 +142,7 @@ fn assert_same(name: &str, a: &Analysis, b: &Analysis, to_b: impl Fn(&[f64]) -> 
                 sum += x * y;
                 size += (x * y).abs();
             }
-            // Coefficients are rounded once; where all terms should vanish, what is left is rounding of the largest.
+            // Coefficients are rounded once; if all terms vanish, the remainder is the rounding error of the largest one.
             let floor = 1e-3 * largest * row.amax();
             assert!(sum.abs() <= 1e-9 * size.max(floor), "{name}: {sum:e} of {size:e}");
         }
@@ -209,7 +209,7 @@ fn world_frames() {
     }
 }
 
-/// The map of parameters between two descriptions that agree in the names of bodies and in where these stand at zero.
+/// Returns the parameter map between two descriptions with the same body names and the same placement of the bodies at zero.
 fn by_name<'a>(a: &'a Mechanism, b: &'a Mechanism) -> impl Fn(&[f64]) -> Vec<f64> + 'a {
     let poses = |m: &Mechanism| {
         let mut workspace = Workspace::new(m);
@@ -242,7 +242,7 @@ fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
     }
 }
 
-/// The same description with everything in another order.
+/// Returns the description with all elements in random order.
 fn shuffled(builder: &MechanismBuilder, rng: &mut Rng) -> MechanismBuilder {
     let mut out = builder.clone();
     shuffle(&mut out.links, rng);
@@ -299,7 +299,7 @@ fn cut_joints() {
     }
 }
 
-/// Machines that float, held by each of their bodies in turn.
+/// The result for a floating machine does not depend on the body that carries the floating joint.
 #[test]
 fn roots() {
     let rng = &mut Rng(97);

@@ -1,4 +1,4 @@
-//! Mechanisms with loops whose parts meet in the base only: the answer put together from the parts against that of the whole.
+//! Mechanisms with loops whose parts share only the base: the combined result of the parts equals that of the whole.
 
 use inertial::identifiability::{Analysis, AnalyzeOptions, Method, Regime, analyze};
 use inertial::mechanism::{JointSpec, JointType, Mechanism, Mimic};
@@ -10,14 +10,14 @@ use crate::machines::{Blueprint, at, symmetric_rotor};
 
 const HINGE: JointType = JointType::Revolute { axis: Vector3::new(0.0, 0.0, 1.0) };
 
-/// Both sides come from more than fifty digits, rounded once.
+/// Tolerance for two values that are each rounded once from more than fifty digits.
 const ROUNDED: f64 = 1e-14;
 
 fn name(leg: usize, link: &str) -> String {
     format!("{link}{leg}")
 }
 
-/// A four-bar leg; a parallelogram where `skew` is zero.
+/// Adds a four-bar leg; a parallelogram if `skew` is zero.
 fn four_bar_leg(plan: &mut Blueprint, rng: &mut Rng, parent: &str, leg: usize, skew: f64) {
     let (x, z) = (0.5 * leg as f64, 0.1 * leg as f64);
     let (thigh, shank, rod) = (name(leg, "thigh"), name(leg, "shank"), name(leg, "rod"));
@@ -27,7 +27,7 @@ fn four_bar_leg(plan: &mut Blueprint, rng: &mut Rng, parent: &str, leg: usize, s
     plan.close(&name(leg, "knee"), &rod, &shank, HINGE, at(x + 0.4 + skew, 0.45, z));
 }
 
-/// Three legs on `parent`: a parallelogram, a four-bar with a rotor, and an open one whose last joint follows the first.
+/// Creates three legs on `parent`: a parallelogram, a four-bar with a rotor, and an open leg whose last joint follows the first.
 fn three_legs(parent: &str, floating: bool) -> Mechanism {
     let rng = &mut Rng(11);
     let mut plan = Blueprint::new("three legs");
@@ -46,7 +46,7 @@ fn three_legs(parent: &str, floating: bool) -> Mechanism {
     plan.build()
 }
 
-/// The answer for the mechanism as a whole: an order of preference among parameters that are base parameters anyway.
+/// Analyzes the mechanism as a whole, enforced by an order of preference among parameters that are base parameters anyway.
 fn as_a_whole(robot: &Mechanism, answer: &Analysis, options: AnalyzeOptions) -> Analysis {
     let choose = [1, 0].map(|i| answer.base_parameters[i].name.clone()).to_vec();
     analyze(robot, &AnalyzeOptions { choose, ..options }).unwrap()

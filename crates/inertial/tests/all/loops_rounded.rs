@@ -1,4 +1,4 @@
-//! Mechanisms with loops whose numbers are rounded: what was meant is found, or the answer is not certified.
+//! Mechanisms with loops and rounded numbers: the intended geometry is found, or the result is not certified.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use inertial::identifiability::{AnalyzeOptions, analyze};
 use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3, vector};
 use serde_json::{Value, json};
 
-/// A joint of a file whose frames are parallel to the world at the start: bodies, type, axis and place.
+/// Joint of a file whose frames are parallel to the world at the start: bodies, type, axis and position.
 struct Joint {
     bodies: [&'static str; 2],
     kind: &'static str,
@@ -25,7 +25,8 @@ fn rounded(v: &Vector3<f64>, decimals: i32) -> Vec<f64> {
     v.iter().map(|x| (x * unit).round() / unit).collect()
 }
 
-/// The file of a mechanism with so many decimals: each joint that leads to a new body is one of the tree, the others close loops.
+/// Creates the file of a mechanism with the given number of decimals: joints that lead to a new body form the tree, the others
+/// close loops.
 fn file(name: &str, gravity: [f64; 3], joints: &[Joint], decimals: i32) -> Value {
     let mut places = vec![("ground", Vector3::zeros())];
     let (mut bodies, mut loops) = (Vec::new(), Vec::new());
@@ -51,7 +52,7 @@ fn file(name: &str, gravity: [f64; 3], joints: &[Joint], decimals: i32) -> Value
     json!({ "schema": "inertial/mechanism/1", "name": name, "gravity": gravity, "bodies": bodies, "loops": loops })
 }
 
-/// The answer for a file: its rank, and whether it is certified.
+/// Returns the rank for a file and whether it is certified.
 fn answer(file: &Value, snap: Option<f64>) -> (usize, bool) {
     let robot = mechanism(&file.to_string());
     let mut options = AnalyzeOptions::default();
@@ -60,7 +61,7 @@ fn answer(file: &Value, snap: Option<f64>) -> (usize, bool) {
     (found.rank, found.certificate.exact)
 }
 
-/// A scissor lift: its bars cross in the middle.
+/// Returns the joints of a scissor lift, whose bars cross in the middle.
 fn scissor_lift(stages: usize) -> Vec<Joint> {
     const BARS: [[&str; 2]; 4] = [["u0", "v0"], ["u1", "v1"], ["u2", "v2"], ["u3", "v3"]];
     let (width, height) = (0.8 * 35f64.to_radians().cos(), 0.8 * 35f64.to_radians().sin());
@@ -81,7 +82,7 @@ fn scissor_lift(stages: usize) -> Vec<Joint> {
     joints
 }
 
-/// A press: four equal bars between the ground and a slide.
+/// Returns the joints of a press: four equal bars between the ground and a slide.
 fn press() -> Vec<Joint> {
     let (top, left, right) = (vector![0.0, 0.6, 0.0], vector![-0.4, 0.3, 0.0], vector![0.4, 0.3, 0.0]);
     vec![
@@ -97,7 +98,7 @@ fn press() -> Vec<Joint> {
 
 const DOWN: [f64; 3] = [0.0, -9.81, 0.0];
 
-/// Files that close as they are written, with bars that cross in the middle but for half a unit of the last decimal place.
+/// Bars that cross in the middle up to half a unit of the last decimal place count as rounded in files that close as written.
 #[test]
 fn the_last_decimal_place_of_a_file_that_closes_as_written_is_rounding() {
     for stages in [1, 2, 3] {
@@ -109,11 +110,12 @@ fn the_last_decimal_place_of_a_file_that_closes_as_written_is_rounding() {
     }
     let two_stages = file("scissor lift", DOWN, &scissor_lift(2), 6);
     assert_eq!(answer(&two_stages, None), (5, true));
-    // Taken literally the bars do not cross in the middle.
+    // With the literal numbers the bars do not cross in the middle.
     assert_eq!(answer(&two_stages, Some(0.0)).0, 9);
 }
 
-/// Hinges that meet in a point, two of them the images of the others in a half turn: opposite sides are equal.
+/// Creates a spherical linkage: hinges through one point, two of them images of the others under a half turn, so that opposite
+/// sides are equal.
 fn spherical_linkage(decimals: i32) -> Value {
     let half_turn = |u: Vector3<f64>| vector![-u.x, -u.y, u.z];
     let first = vector![0.3, -0.5, 0.7].normalize();
@@ -138,7 +140,8 @@ fn equal_sides_of_rounded_spherical_linkages_are_not_overlooked() {
     }
 }
 
-/// Peaucellier's inversor: two long bars of equal length, four of another, and the crank as long as the base.
+/// Returns the joints of Peaucellier's inversor: two long bars of equal length, four bars of another length, and a crank as long
+/// as the base.
 fn inversor() -> Vec<Joint> {
     // The corners of a rhombus and the fixed point of the long bars.
     let (crank, turned) = (0.2, 65f64.to_radians());
@@ -176,7 +179,7 @@ fn files_of_few_decimals_are_not_certified_where_they_leave_open_what_was_meant(
     }
 }
 
-/// Planar linkages in a plane that is not one of coordinates: every number of the file is rounded.
+/// Planar linkages in a plane other than a coordinate plane, where every number of the file is rounded.
 #[test]
 fn rounded_linkages_in_an_inclined_plane_are_not_certified_by_mistake() {
     let turn = Rotation3::rotation_between(&Vector3::z(), &vector![0.6, 0.5, 0.2]).unwrap();
@@ -199,12 +202,12 @@ fn restored_relations_are_named_with_what_they_took() {
     assert!(found.warnings.iter().any(|w| w.contains("restored")), "{:?}", found.warnings);
     assert!(!found.assumed.is_empty());
     for relation in &found.assumed {
-        // Four numbers of half a unit each, in a relation between two links.
+        // Four numbers with errors of half a unit each, in a relation between two links.
         assert!(relation.moved > 0.0 && relation.moved <= 4e-6, "{relation:?}");
     }
 }
 
-/// Replaces every orientation in a file by a quaternion of so many decimals.
+/// Replaces every orientation in a file by a quaternion with the given number of decimals.
 fn round_orientations(value: &mut Value, decimals: i32) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|v| round_orientations(v, decimals)),
@@ -234,7 +237,7 @@ fn round_orientations(value: &mut Value, decimals: i32) {
     }
 }
 
-/// Some files whose orientations have two or three decimals were once certified with a rank that nobody meant.
+/// Regression test: some files whose orientations have two or three decimals were certified with an unintended rank.
 #[test]
 fn coarse_orientations_are_not_certified_with_a_wrong_rank() {
     let text = std::fs::read_to_string(golden("hard/cases.json")).unwrap();
@@ -249,7 +252,7 @@ fn coarse_orientations_are_not_certified_with_a_wrong_rank() {
         for decimals in [2, 3] {
             let mut file = case["mechanism"].clone();
             round_orientations(&mut file, decimals);
-            // Orientations so coarse may leave loops that do not close: such files are refused.
+            // Such coarse orientations may leave loops that do not close; these files are refused.
             let Ok(found) = analyze(&mechanism(&file.to_string()), &AnalyzeOptions::default()) else {
                 continue;
             };

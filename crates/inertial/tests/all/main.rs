@@ -1,4 +1,4 @@
-//! Tests of the library against independent ways to the same numbers, in one program.
+//! Tests of the library against independent computations, in one program.
 
 #![allow(clippy::unwrap_used)]
 

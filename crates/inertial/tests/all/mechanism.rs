@@ -1,4 +1,4 @@
-//! From a description to a mechanism: what is lumped, coupled, numbered and refused.
+//! Building mechanisms from descriptions: lumping, couplings, numbering and errors.
 
 use crate::common::{Rng, assert_close};
 use inertial::mechanism::{
@@ -20,7 +20,7 @@ fn along_x(x: f64) -> Pose<f64> {
     Pose::from_translation(vector![x, 0.0, 0.0])
 }
 
-/// A chain `ground – a – b – c …` of hinges `ja jb jc …`, one metre apart.
+/// Creates a chain `ground – a – b – c …` of hinges `ja jb jc …`, one metre apart.
 fn chain(names: &[&str]) -> MechanismBuilder {
     let mut out = MechanismBuilder::new("chain", "ground");
     let mut parent = "ground";
@@ -74,7 +74,7 @@ fn loop_between(name: &str, predecessor: &str, successor: &str) -> LoopSpec {
     }
 }
 
-/// Asserts that a description is refused with one line that contains `words`.
+/// Asserts that a description is refused with a one-line message that contains `words`.
 #[track_caller]
 fn refused(result: Result<Mechanism>, words: &str) {
     let message = result.expect_err("this should not build").to_string();
@@ -95,7 +95,7 @@ fn integrating_moves_along_the_free_modes() {
             q[end - 4..].copy_from_slice(&rng.unit::<4>());
         }
         let universal = matches!(joint, JointType::Universal { .. });
-        // Constant modes are followed exactly at any distance below half a turn, those of a universal joint to first order.
+        // Constant modes are followed exactly below half a turn, those of a universal joint to first order.
         let size = if universal { 1e-7 } else { 1.0 };
         let v = rng.values(joint.nv(), size);
         let mut moved = q.clone();
@@ -201,7 +201,7 @@ fn a_massless_link_has_no_parameters_until_something_is_fixed_to_it() {
 #[test]
 fn followers_share_the_coordinate_that_finally_moves_them() {
     let mut hand = chain(&["a", "b", "c"]);
-    // c follows a follows b: the leader comes after one of its followers.
+    // c follows a, which follows b: the leader comes after one of its followers.
     mimic(&mut hand, 2, "ja", 2.0, 0.5);
     mimic(&mut hand, 0, "jb", -3.0, 0.1);
     hand.joints[2].dynamics.armature = 0.25;
@@ -222,7 +222,7 @@ fn followers_of_several_sum_up_what_they_follow() {
         let leaders = leaders.iter().map(|(name, ratio)| ((*name).to_owned(), *ratio)).collect();
         Some(Mimic { leaders, offset })
     };
-    // d follows c and a, c follows a and b: a cancels.
+    // d follows c and a, c follows a and b: the ratios of a cancel.
     hand.joints[3].mimic = several(&[("jc", 2.0), ("ja", -6.0)], 0.5);
     hand.joints[2].mimic = several(&[("ja", 3.0), ("jb", 0.25)], 0.1);
     let built = build(&hand).unwrap();
@@ -252,12 +252,12 @@ fn impossible_couplings_are_refused() {
         mimic(&mut out, 1, leader, ratio, 0.0);
         out
     };
-    refused(build(&with("jb", 1.0)), "circle");
-    refused(build(&with("jz", 1.0)), "joint \"jb\": it follows \"jz\", which is no moving joint");
+    refused(build(&with("jb", 1.0)), "cycle");
+    refused(build(&with("jz", 1.0)), "joint \"jb\": it follows \"jz\", which is not a moving joint");
     refused(build(&with("ja", f64::NAN)), "not a finite number");
     let mut circle = with("ja", 1.0);
     mimic(&mut circle, 0, "jb", 1.0, 0.0);
-    refused(build(&circle), "circle");
+    refused(build(&circle), "cycle");
     let mut ball = with("ja", 1.0);
     ball.joints[0].joint_type = JointType::Spherical;
     refused(build(&ball), "several axes");
@@ -362,7 +362,7 @@ fn the_base_floats_where_the_model_or_the_user_says_so() {
     assert_eq!((fixed.base(), fixed.nv(), fixed.parameter_count()), (Base::Fixed, 2, 20));
     let floating = with_base(&arm, Base::Floating).unwrap();
     assert_eq!((floating.base(), floating.nq(), floating.nv()), (Base::Floating, 9, 8));
-    // The ground of the description has become a body: it needs another name.
+    // The ground of the description has become a body and needs another name.
     assert_eq!(floating.bodies()[0].name, "base");
     assert_eq!(floating.bodies()[0].inertia, bar());
     assert_eq!(floating.velocity_names()[..2], ["root.vx", "root.vy"]);
@@ -393,7 +393,7 @@ fn a_base_that_does_not_carry_everything_is_not_the_base() {
 
 #[test]
 fn coordinates_off_loops_are_independent_and_marks_decide_on_them() {
-    // A loop through b and c; a is before it, and d hangs after it.
+    // A loop through b and c; a comes before it, and d is attached after it.
     let open = chain(&["a", "b", "c"])
         .link("d", bar())
         .joint(JointSpec::new("jd", HINGE, "c", "d"))
@@ -424,7 +424,7 @@ fn impossible_loops_are_refused() {
     refused(build(&twice), "the name is taken");
 }
 
-// What is no mechanism
+// Invalid mechanisms
 
 #[test]
 fn wrong_trees_are_refused() {
@@ -438,7 +438,7 @@ fn wrong_trees_are_refused() {
     refused(build(&arm.clone().joint(hinge("j", "a", "z"))), "its child link \"z\" does not exist");
     refused(build(&arm.clone().joint(hinge("j", "z", "a"))), "its parent link \"z\" does not exist");
     refused(build(&arm.clone().joint(hinge("j", "b", "ground"))), "root link \"ground\" cannot be a child");
-    refused(build(&arm.clone().joint(hinge("j", "ground", "b"))), "already hangs from joint \"jb\"");
+    refused(build(&arm.clone().joint(hinge("j", "ground", "b"))), "already has the parent joint \"jb\"");
     let island = arm.clone().link("y", bar()).link("x", bar()).joint(hinge("jy", "x", "y"));
     refused(build(&island), "link \"x\": it is not connected to the rest");
     let ring = arm.clone().link("x", bar()).link("y", bar());

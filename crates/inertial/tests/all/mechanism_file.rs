@@ -1,4 +1,4 @@
-//! Mechanism files: what they say, both formats, and what is said of bad ones.
+//! Mechanism files: contents, both formats, and messages for invalid files.
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
@@ -19,7 +19,7 @@ fn error(text: &str) -> String {
     message
 }
 
-/// One body with this joint, in JSON.
+/// Creates a file in JSON with one body on the given joint.
 fn joint(text: &str) -> String {
     format!(
         "{{\"schema\": \"inertial/mechanism/1\", \"convention\": \"modified\", \"bodies\": [\n{{\"name\": \"b\", \"parent\": \
@@ -27,7 +27,7 @@ fn joint(text: &str) -> String {
     )
 }
 
-/// Pose of a body in the world at the coordinates `q`.
+/// Returns the pose of a body in the world at the coordinates `q`.
 fn world(mechanism: &Mechanism, body: usize, q: &[f64]) -> Pose<f64> {
     let b = &mechanism.bodies()[body];
     let before = b.parent.map_or_else(Pose::identity, |p| world(mechanism, p, q));
@@ -115,7 +115,7 @@ fn denavit_hartenberg_rows_give_the_tables_forward_kinematics() {
                 end = end * x(a, alpha) * about_axis;
                 expected.push(end);
             } else {
-                // The body's frame stands in the middle of the row, on the joint's axis.
+                // The frame of the body is in the middle of the row, on the joint axis.
                 expected.push(end * about_axis);
                 end = end * about_axis * x(a, alpha);
             }
@@ -188,15 +188,15 @@ fn bad_files_get_one_clear_line() {
         (revolute("}, \"inertial\": {\"mass\": 1"), "line 3: bodies[0].inertial: missing field `inertia`"),
         (
             origin("\"rpy\": [0, 0, 0], \"quaternion\": [0, 0, 0, 1]"),
-            "line 2: bodies[0].joint.origin: one of rpy, rotation and quaternion, not several",
+            "line 2: bodies[0].joint.origin: expected only one of rpy, rotation and quaternion",
         ),
         (
             origin("\"quaternion\": [0, 0, 0, 0]"),
-            "line 2: bodies[0].joint.origin.quaternion: a quaternion of zeros turns nowhere",
+            "line 2: bodies[0].joint.origin.quaternion: a quaternion of zeros is not a rotation",
         ),
         (
             origin("\"rotation\": [[1, 0, 0], [0, 1, 0], [0, 0, -1]]"),
-            "line 2: joint \"j\": its rotation is no right-handed orthogonal matrix",
+            "line 2: joint \"j\": its rotation is not a right-handed orthogonal matrix",
         ),
         (toml("gravity = [0, 0, nan]\nbodies = []"), "gravity: NaN is not a finite number"),
         (

@@ -1,4 +1,4 @@
-//! New inertials in mechanism files leave every other byte alone.
+//! Writing new inertias into mechanism files keeps every other byte.
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
@@ -12,7 +12,7 @@ fn ball() -> Inertia<f64> {
     Inertia::from_com(2.0, vector![0.5, 0.25, -0.125], Matrix3::from_diagonal(&vector![0.125, 0.5, 0.25]))
 }
 
-/// Replaces `names` in `text`; gives the new text after checking that the reader finds the new inertias.
+/// Replaces the inertias of `names` in `text`, checks that the reader finds the new ones, and returns the new text.
 fn replace(text: &str, names: &[&str]) -> String {
     let new: Vec<_> = names.iter().map(|n| (*n, ball())).collect();
     let out = replace_inertials(text, &new).unwrap();
@@ -78,7 +78,7 @@ fn toml_keeps_comments_and_every_style_of_table() {
     }
 }
 
-/// Bodies of which parts are fixed together and rotors that load their carriers read back as they were wanted.
+/// Bodies of several parts fixed together and rotors that load their carriers read back with the requested values.
 #[test]
 fn bodies_and_rotors_read_back() {
     let inertial = |mass: f64| {

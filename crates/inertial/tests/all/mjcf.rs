@@ -1,4 +1,4 @@
-//! The MJCF reader: what it makes of the format, and what it says of bad input. MuJoCo itself judges in `mujoco.rs`.
+//! MJCF reader: interpretation of the format, and error messages. The comparison with MuJoCo is in `mujoco.rs`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,12 +15,12 @@ fn load(text: &str) -> Mechanism {
     describe(text).unwrap().build(&BuildOptions::default()).unwrap()
 }
 
-/// A model with this inside its world.
+/// Creates a model with `inside` in its world.
 fn world(inside: &str) -> String {
     format!("<mujoco>\n<worldbody>\n{inside}\n</worldbody>\n</mujoco>")
 }
 
-/// The error of reading or building, on one line.
+/// Returns the error of reading or building, on one line.
 fn complaint(text: &str) -> String {
     let error = match describe(text) {
         Err(error) => error,
@@ -43,13 +43,13 @@ fn assert_same(found: &Inertia<f64>, expected: &Inertia<f64>) {
     assert!(difference < 1e-12 * (1.0 + expected.parameters().amax()), "{found:?} for {expected:?}");
 }
 
-/// The inertia of a body whose only geom has these attributes.
+/// Returns the inertia of a body whose only geom has these attributes.
 fn geom_inertia(attributes: &str) -> Inertia<f64> {
     let mechanism = load(&world(&format!("<body><joint/><geom {attributes}/></body>")));
     mechanism.bodies()[0].inertia
 }
 
-/// Sums point masses on a fine grid: an inertia by nothing but its definition, per unit of mass.
+/// Sums point masses on a fine grid: the inertia by its definition, per unit of mass.
 fn summed(inside: impl Fn(Vector3<f64>) -> bool, half: Vector3<f64>) -> Inertia<f64> {
     const N: usize = 120;
     let mut sum = Inertia::zero();
@@ -86,7 +86,7 @@ fn solids_weigh_what_their_points_weigh() {
     for (attributes, expected) in cases {
         let found = geom_inertia(&format!("{attributes} mass='1'"));
         let error = (found.parameters() - expected.parameters()).amax();
-        // A grid of 120 points a side leaves about half a percent at curved surfaces.
+        // A grid of 120 points per side has an error of about half a percent at curved surfaces.
         assert!(
             error < 5e-3 * expected.rotational.amax(),
             "{attributes}: {error:e} of {:?}",
@@ -97,8 +97,8 @@ fn solids_weigh_what_their_points_weigh() {
 
 #[test]
 fn a_shell_is_the_difference_of_two_solids() {
-    // Grow every size by a little: the mass between the two solids, as it gets thin, is the shell (exactly, but for
-    // ellipsoids, where this is how MuJoCo defines it).
+    // The shell is the limit of the mass between two solids whose sizes differ by a small step (exactly, except for ellipsoids,
+    // where MuJoCo defines it this way).
     let step = 1e-4;
     for (kind, size) in [
         ("sphere", vec![0.2]),
@@ -117,7 +117,7 @@ fn a_shell_is_the_difference_of_two_solids() {
             geom_inertia(&format!("type='{kind}' size='{}' shellinertia='true' mass='1'", sizes.join(" ")));
         assert!((shell.rotational - expected).amax() < 1e-6 * expected.amax(), "{kind}");
     }
-    // A capsule's half length does not grow with its radius.
+    // The half length of a capsule does not grow with its radius.
     let solid = |r: f64| geom_inertia(&format!("type='capsule' size='{r} 0.3'"));
     let layer = solid(0.2 + step) - solid(0.2 - step);
     let shell = geom_inertia("type='capsule' size='0.2 0.3' shellinertia='true'");
@@ -144,7 +144,7 @@ fn orientations_say_the_same_in_every_way() {
     ] {
         assert!((about_z(attributes, compiler) - expected).amax() < 1e-15, "{attributes} {compiler}");
     }
-    // Fixed axes are URDF's way; moving axes are the same turns in the opposite order.
+    // Fixed axes are the convention of URDF; moving axes are the same rotations in the opposite order.
     let fixed = about_z("euler='10 20 30'", "eulerseq='XYZ'");
     let moving = about_z("euler='30 20 10'", "eulerseq='zyx'");
     let [r, p, y] = [10.0, 20.0, 30.0].map(f64::to_radians);
@@ -166,7 +166,8 @@ fn several_joints_make_a_chain_without_parameters() {
     let massless = BodyKind::Massless;
     assert_eq!(kinds, [("b:x", massless), ("b:turn", massless), ("b", BodyKind::Link)]);
     assert_eq!(mechanism.parameter_count(), 10);
-    // The body's frame is the last joint's; the MJCF frame is marked, and what hangs from it moves along.
+    // The frame of the body is that of the last joint. The MJCF frame is kept as a link, and child bodies are placed relative to
+    // it.
     let find = |name: &str| mechanism.links().iter().find(|l| l.name == name).unwrap();
     assert_eq!(find("b.frame").pose, Pose::from_translation(vector![-0.1, 0.0, 0.0]));
     assert_eq!(find("c").pose, find("b.frame").pose);
@@ -176,7 +177,7 @@ fn several_joints_make_a_chain_without_parameters() {
 
 #[test]
 fn coordinates_are_those_of_mujoco() {
-    // Displacement zero at the reference position, limits and springs in the joint's own coordinate.
+    // Zero displacement at the reference position; limits and springs in the coordinate of the joint.
     let text = world(
         "<body name='b' pos='1 0 0'><joint name='j' ref='90' range='-10 100' springref='45'/><geom size='.1'/></body>
          <body name='s'><joint name='k' type='slide' axis='0 0 1' ref='.5'/><geom size='.1'/></body>
@@ -193,7 +194,7 @@ fn coordinates_are_those_of_mujoco() {
     assert!((drawn.to_matrix() - Pose::from_translation(vector![1.0, 0.0, 0.0]).to_matrix()).amax() < 1e-15);
     let slide = &mechanism.bodies()[1];
     assert_eq!((slide.placement * slide.joint_type.pose(&[0.5])).translation, Vector3::zeros());
-    // A floating body that is bolted down stays where the model puts it.
+    // A floating body that is fixed stays at its pose in the model.
     let fixed = BuildOptions { base: Some(Base::Fixed), ..BuildOptions::default() };
     let mechanism = describe(&text).unwrap().build(&fixed).unwrap();
     assert_eq!(mechanism.nv(), 2);
@@ -254,7 +255,7 @@ fn inertias_come_from_where_the_compiler_says() {
         load(&world("<body><joint/><inertial pos='0 0 0' mass='1' fullinertia='1 2 3 .1 .2 .3'/></body>"));
     let expected = Matrix3::new(1.0, 0.1, 0.2, 0.1, 2.0, 0.3, 0.2, 0.3, 3.0);
     assert_eq!(full.bodies()[0].inertia.rotational, expected);
-    // The triangle inequality is for `check` to judge, unless the model asks for balance.
+    // The triangle inequality is left to `check`, unless the model asks for balanced inertias.
     let lame = "<body><joint/><inertial pos='1 0 0' mass='2' diaginertia='1 2 6'/></body>";
     let kept = load(&world(lame)).bodies()[0].inertia;
     assert_same(
@@ -292,7 +293,7 @@ fn equalities_couple_lock_and_close() {
     );
     let [pin, glue] = closed.loops() else { panic!("two loops") };
     assert_eq!((pin.joint_type, glue.joint_type), (JointType::Spherical, JointType::Fixed));
-    // Both are closed as the model is drawn, where the coordinates are the references.
+    // Both loops are closed in the drawn configuration, where the coordinates are the reference positions.
     assert_eq!(pin.predecessor.pose.translation, vector![0.0, 1.0, 0.0]);
     assert_eq!(pin.successor.pose.translation, vector![1.0, 0.0, 0.0]);
     assert_eq!(glue.successor.body, None);
@@ -338,11 +339,11 @@ fn fixed_tendons_couple_several_joints() {
     assert_eq!((found[3].0, found[3].1), (1, -1.5));
     assert!((found[3].2 - expected).abs() < 1e-15);
     assert_eq!(load(&both).parameter_count(), 30);
-    // The same twice adds nothing; another constant is a contradiction.
+    // A repeated constraint adds nothing; another constant is a contradiction.
     let twice = "<tendon tendon1='s' tendon2='t' polycoef='.5 3'/><tendon tendon1='s' tendon2='t' polycoef='";
     assert_eq!(drives(&text(&format!("{twice}.5 3'/>"))), found);
     assert_complains(&text(&format!("{twice}.6 3'/>")), "it contradicts the constraints before it");
-    // Three equations for three joints lock all.
+    // Three equations for three joints lock all of them.
     let all = "<tendon tendon1='s'/><tendon tendon1='t' polycoef='.4'/><joint joint1='x' joint2='y'/>";
     assert_eq!(load(&text(all)).nv(), 0);
     assert_complains(&text("<tendon tendon1='u'/>"), "the spatial tendon \"u\"");
@@ -396,7 +397,7 @@ fn what_is_not_supported_is_named() {
     ] {
         assert_complains(&world(inside), expected);
     }
-    // Meshes that do not count are fine.
+    // Meshes that do not contribute to a moving body are accepted.
     load(&world("<body><geom type='mesh' mesh='m'/></body>"));
     load(&world("<body><joint/><geom type='mesh' mesh='m' mass='0'/><geom size='.1'/></body>"));
     load(&world("<body><joint/><inertial pos='0 0 0' mass='1'/><geom type='mesh' mesh='m'/></body>"));
@@ -432,7 +433,7 @@ fn bad_input_is_told_where_and_why() {
         ("<body><joint limited='maybe'/></body>", "limited=\"maybe\" is none of"),
         ("<body><body><freejoint/></body></body>", "a free joint needs a body of the world"),
         ("<body><freejoint/><joint/></body>", "a body with a free joint has no other joints"),
-        ("<joint/>", "the world can neither move nor weigh anything"),
+        ("<joint/>", "the world cannot have joints or inertia"),
         ("<body><inertial mass='1'/></body>", "it needs the attribute \"pos\""),
         ("<body><inertial pos='0 0 0'/></body>", "it needs the attribute \"mass\""),
         (
@@ -476,7 +477,7 @@ fn bad_input_is_told_where_and_why() {
     let twice = "<mujoco><default><default class='a'/><default class='a'/></default></mujoco>";
     assert_complains(twice, "there is a class \"a\" already");
     let silent = "<mujoco><compiler autolimits='false'/><worldbody><body><joint range='0 1'/></body></worldbody></mujoco>";
-    assert_complains(silent, "does not say limited");
+    assert_complains(silent, "but not limited");
     assert_complains("<mujoco><worldbody>", "ends too early");
 }
 
@@ -494,7 +495,7 @@ fn deep_texts_are_refused_or_read_but_never_overflow() {
 
 #[test]
 fn extreme_numbers_stay_errors_or_numbers() {
-    // Overflow inside the computation of inertias must end in a word, not in a panic or a hang.
+    // An overflow in the computation of inertias must give an error, not a panic or an endless loop.
     let huge = "<mujoco><compiler balanceinertia='true'/><worldbody><body><joint/>
         <geom type='box' size='1e150 1e150 1e150'/></body></worldbody></mujoco>";
     assert_complains(huge, "not a finite number");

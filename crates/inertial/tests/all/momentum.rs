@@ -1,4 +1,4 @@
-//! The momentum model of free-flying robots: closed form, regressors, and estimates from noisy rates (paper 002).
+//! Momentum model of free-flying robots: closed form, regressors, and estimates from noisy rates (paper 002).
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn space_robot() -> Mechanism {
     builtin::get("space-dual-arm").unwrap().build(&BuildOptions::default()).unwrap()
 }
 
-/// A floating base with `size` bodies hanging from random places of each other.
+/// Creates a floating base with `size` bodies attached to each other at random poses.
 fn random_tree(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointType) -> Mechanism {
     let mut out = MechanismBuilder::new("tree", "space");
     out.gravity = nalgebra::Vector3::zeros();
@@ -38,7 +38,7 @@ fn measured_momentum() -> AnalyzeOptions {
     AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() }
 }
 
-/// The regressor at `count` random states, stacked.
+/// Returns the stacked regressors of `count` random states.
 fn stacked(robot: &Mechanism, rng: &mut Rng, count: usize, frame: Frame) -> DMatrix<f64> {
     let np = robot.parameter_count();
     let mut out = DMatrix::zeros(6 * count, np);
@@ -51,7 +51,7 @@ fn stacked(robot: &Mechanism, rng: &mut Rng, count: usize, frame: Frame) -> DMat
     out
 }
 
-/// The published figures.
+/// Reads the published figures.
 fn golden() -> serde_json::Value {
     let path = crate::common::data::golden("space/dual_arm_12dof.json");
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
@@ -66,7 +66,7 @@ fn minimal_parameters_of_the_published_robot() {
     let table = golden["table4"].as_array().unwrap();
     assert_eq!((values.len(), table.len()), (52, 52));
     for (row, value) in table.iter().zip(&values) {
-        // The table prints three digits after the point.
+        // The table prints three digits after the decimal point.
         if let Some(printed) = row["true_printed"].as_f64() {
             assert!((value - printed).abs() <= 5.01e-4, "{}: {value} for {printed}", row["leading"]);
         }
@@ -87,16 +87,16 @@ fn closed_form_is_the_recursions_regrouping() {
         let minimal = MinimalParameters::new(&robot).unwrap();
         assert_eq!(minimal.len(), 10 + 7 * size);
         let answer = analyze(&robot, &measured_momentum()).unwrap();
-        // A hinge that shares its axis' line with another would have fewer; random ones do not.
+        // A hinge collinear with another one would have fewer parameters; random hinges are not collinear.
         assert_eq!((answer.rank, answer.certificate.exact), (10 + 7 * size, true), "case {case}");
-        // No momentum is lost, in either frame.
+        // The minimal parameters give the full momentum in both frames.
         for frame in [Frame::Base, Frame::World] {
             let k = stacked(&robot, &mut rng, 4 * (size + 1), frame);
             let again = &k * &minimal.columns * &minimal.regroup;
             assert_close(again.as_slice(), k.as_slice(), 1e-12, "K");
             assert_eq!(rank(&(&k * &minimal.columns), 1e-10).unwrap().rank, minimal.len());
         }
-        // Minimal parameters are coordinates of what can be known: both maps have the same rows' span.
+        // Minimal parameters span the identifiable combinations: both maps have the same row space.
         let identity = &minimal.regroup * &minimal.columns;
         let one = DMatrix::<f64>::identity(minimal.len(), minimal.len());
         assert_close(identity.as_slice(), one.as_slice(), 1e-12, "regroup ∘ columns");
@@ -139,7 +139,7 @@ fn frames_agree_and_wheels_are_known_momentum() {
             momentum_regressor(&robot, &mut workspace, &q, &v, frame, k).unwrap();
         }
         let [base, world] = k.map(|k| DMatrix::from_row_slice(6, np, &k));
-        // The world's angular momentum is about its own origin: r × p more, in world axes.
+        // Angular momentum in the world frame is about the world origin: it has the additional term r × p, in world axes.
         let pose = robot.bodies()[0].joint_type.pose(&q[..7]);
         let mut map = Matrix6::zeros();
         map.fixed_view_mut::<3, 3>(0, 0).copy_from(&pose.rotation);
@@ -147,7 +147,7 @@ fn frames_agree_and_wheels_are_known_momentum() {
         let lever = inertial::spatial::skew(&pose.translation) * pose.rotation;
         map.fixed_view_mut::<3, 3>(3, 0).copy_from(&lever);
         assert_close((map * base.clone()).as_slice(), world.as_slice(), 1e-12, "frames");
-        // And both are the momentum; the base's rows of the mass matrix are its derivative by the rates.
+        // Both regressors give the momentum, which also equals the base rows of the mass matrix times the rates.
         let total = momentum(&robot, &mut workspace, &q, &v, Frame::Base).unwrap();
         let expected: Vec<f64> = total.linear.iter().chain(&total.angular).copied().collect();
         assert_close((&base * &parameters).as_slice(), &expected, 1e-12, "K φ");
@@ -158,7 +158,7 @@ fn frames_agree_and_wheels_are_known_momentum() {
     }
 }
 
-/// Rates and momenta of a robot whose joints and momentum wander smoothly; the base follows from the momentum.
+/// Rates and momenta of a robot whose joints and momentum vary smoothly; the base follows from the momentum.
 struct Data {
     q: Vec<f64>,
     v: Vec<f64>,
@@ -201,7 +201,7 @@ impl Data {
     }
 }
 
-/// Box and Muller.
+/// Returns a normal random number by the Box-Muller transform.
 fn normal(rng: &mut Rng) -> f64 {
     let (u, w) = (rng.range(0.0, 1.0), rng.range(0.0, 1.0));
     (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * w).cos()
@@ -217,7 +217,7 @@ fn estimates_are_exact_without_noise() {
         let equations = MomentumEquations::new(&robot, 1e-4).unwrap();
         let truth = equations.regrouping.regroup(&robot.parameters()).unwrap();
         let samples = data.samples(&data.v);
-        // So little noise that its compensation is below the asserted digits too.
+        // The noise is so small that its compensation is below the asserted tolerance.
         let noise = RateNoise::new(&robot, 1e-9, 1e-9, 1e-9);
         for fit in [
             equations.least_squares(&samples, None).unwrap(),
@@ -263,11 +263,11 @@ fn standard_errors_are_those_of_repeated_experiments() {
         compensated += score(&equations.bias_compensated(&samples, &noise).unwrap().values);
     }
     let mean = |x: f64| x / f64::from(draws);
-    // Mean of 30 × 52 squares of unit variance (standard deviation √(2/1560) = 0.036; terms of second order in the noise
-    // are left out of the bound), and of 30 × 548 residuals (0.011).
+    // Mean of 30 × 52 squares of unit variance (standard deviation √(2/1560) = 0.036; the bound neglects terms of second order in
+    // the noise), and of 30 × 548 residuals (0.011).
     assert!((mean(squares) - 1.0).abs() < 0.14, "error²/σ² {}", mean(squares));
     assert!((mean(chi) - 1.0).abs() < 0.04, "χ² {}", mean(chi));
-    // What ignoring the noise costs, and that its compensation is nearly as good.
+    // Ignoring the noise gives much larger errors; bias compensation is nearly as good.
     assert!(mean(plain) > 4.0 * mean(ours), "least squares {} against {}", mean(plain), mean(ours));
     assert!(mean(compensated) < 1.3 * mean(ours), "{} against {}", mean(compensated), mean(ours));
 }

@@ -1,4 +1,4 @@
-//! Against MuJoCo, which reads the same files: placements, mass matrices and inverse dynamics.
+//! Comparison with MuJoCo on the same files: placements, mass matrices and inverse dynamics.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,9 +13,10 @@ use inertial::mechanism::{BodyKind, BuildOptions, Mechanism, read};
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 use serde_json::Value;
 
-/// MuJoCo goes through principal axes and quaternions, each rounded; beyond that both compute the same numbers.
+/// Tolerance: MuJoCo uses principal axes and quaternions, each rounded; otherwise both programs compute the same numbers.
 const TOLERANCE: f64 = 1e-10;
-/// MuJoCo turns meshes to their principal axes: its inertia of a tetrahedron differs by 7e-9 from the closed form.
+/// Tolerance for meshes: MuJoCo rotates meshes to their principal axes, and its inertia of a tetrahedron differs by 7e-9 from the
+/// closed form.
 const MESHES: f64 = 3e-8;
 
 /// Files of a folder.
@@ -44,7 +45,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// Compares one model; the largest relative error.
+/// Compares one model; returns the largest relative error.
 fn compare(mechanism: &Mechanism, expected: &Value, tolerance: f64) -> f64 {
     let path = expected["path"].as_str().unwrap();
     let names: Vec<&str> =
@@ -52,7 +53,7 @@ fn compare(mechanism: &Mechanism, expected: &Value, tolerance: f64) -> f64 {
     let name = |i: usize| if names[i].is_empty() { format!("body{i}") } else { names[i].to_owned() };
     let link = |name: &str| mechanism.links().iter().find(|l| l.name == name);
     let joints: Vec<_> = mechanism.joints().iter().filter(|j| j.follows.is_none()).collect();
-    // Springs and dampers that are given by a time constant are left out, with a warning.
+    // Springs and dampers given by a time constant are ignored with a warning.
     let timed = mechanism.warnings().iter().any(|w| w.contains("springdamper"));
     for (i, joint) in joints.iter().enumerate() {
         let named = expected["joints"][i].as_str().unwrap();
@@ -93,7 +94,7 @@ fn compare(mechanism: &Mechanism, expected: &Value, tolerance: f64) -> f64 {
     let masses = numbers(&expected["masses"]);
     for i in 1..names.len() {
         let link = link(&name(i)).unwrap_or_else(|| panic!("{path}: no link {}", name(i)));
-        // The mass of a mesh that never moves is not asked for.
+        // The mass of a mesh that never moves is not computed.
         let found = link.inertia.map_or(if link.body.is_some() { 0.0 } else { masses[i] }, |m| m.mass);
         assert!(
             (found - masses[i]).abs() <= TOLERANCE * (1.0 + masses[i]),
@@ -139,7 +140,7 @@ fn compare(mechanism: &Mechanism, expected: &Value, tolerance: f64) -> f64 {
     worst
 }
 
-/// Compares what the script prints; the names of the models compared.
+/// Compares the models in the output of the script; returns their names.
 fn compare_all(output: &str) -> Vec<String> {
     let mut compared = Vec::new();
     for line in output.lines() {
@@ -190,8 +191,8 @@ fn own_models() {
     assert_eq!(compare_all(&output).len(), paths.len());
 }
 
-/// A prism with a corner cut out, whose points are numbers of MuJoCo's single precision. It is large: MuJoCo finds the principal axes of a
-/// mesh to 1e-12 kg m² for a density of one, which must be rounding.
+/// Returns a prism with a corner cut out, whose points are exact in single precision, as used by MuJoCo. It is large: MuJoCo
+/// finds the principal axes of a mesh to 1e-12 kg m² for a density of one, which must be of the size of rounding errors.
 fn prism() -> (Vec<[f32; 3]>, Vec<[u32; 3]>) {
     let outline = [[0.0, 0.0], [6.0, 0.0], [6.0, 2.0], [2.0, 2.0], [2.0, 4.0], [0.0, 4.0]];
     let points = [1.0, 2.0].iter().flat_map(|z| outline.iter().map(|[x, y]| [*x, *y, *z])).collect();
@@ -205,7 +206,7 @@ fn prism() -> (Vec<[f32; 3]>, Vec<[u32; 3]>) {
     (points, triangles)
 }
 
-/// The prism as OBJ, binary STL and MSH, in a folder.
+/// Writes the prism as OBJ, binary STL and MSH to a folder.
 fn write_meshes(folder: &Path) {
     let (points, triangles) = prism();
     let lines = points.iter().map(|[x, y, z]| format!("v {x} {y} {z}\n"));
@@ -227,7 +228,7 @@ fn write_meshes(folder: &Path) {
     std::fs::write(folder.join("prism.msh"), msh).unwrap();
 }
 
-/// Bodies that get their inertia from meshes: all formats, fillings, scales and primitives that are fitted.
+/// Inertias from meshes agree with MuJoCo for all formats, fillings, scales and fitted primitives.
 #[test]
 fn meshes_weigh_what_they_weigh_in_mujoco() {
     let folder = std::env::temp_dir().join(format!("inertial-meshes-{}", std::process::id()));
@@ -274,7 +275,7 @@ fn meshes_weigh_what_they_weigh_in_mujoco() {
     assert_eq!(mechanism.bodies().iter().filter(|b| b.inertia.mass > 0.0).count(), count);
     let output = python::run("oracle_mujoco.py", &[&path("plain.xml"), &path("total.xml")]);
     let compared = output.map(|output| compare_all(&output).len());
-    // What is missing is named with its path.
+    // The error names the path of the missing file.
     std::fs::remove_file(folder.join("parts/prism.stl")).unwrap();
     let error = load(Path::new(&path("plain.xml"))).unwrap_err().to_string();
     assert!(error.contains("parts/prism.stl") && error.lines().count() == 1, "{error}");
@@ -282,14 +283,14 @@ fn meshes_weigh_what_they_weigh_in_mujoco() {
     assert!(compared.is_none_or(|compared| compared == 2), "{compared:?}");
 }
 
-/// New inertias of all bodies and new dynamics of all joints, written and read by MuJoCo.
+/// MuJoCo reads written models with the new inertias of all bodies and the new dynamics of all joints.
 #[test]
 fn written_models() {
     let folder = std::env::temp_dir().join(format!("inertial-written-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (mut rng, mut written) = (Rng(3), Vec::new());
     for path in models("mjcf_models") {
-        // A total mass, and inertias of actuators, would change what is written.
+        // A total mass and actuator inertias would change the written values.
         let changing = [" settotalmass=\"12\"", " armature=\"0.05\" damping=\"0.2\"", " armature=\"0.01\""];
         let text = std::fs::read_to_string(&path).unwrap();
         let text = changing.iter().fold(text, |text, part| text.replace(part, ""));
@@ -328,12 +329,13 @@ fn shipped_models() {
     let Some(output) = python::run("oracle_mujoco.py", &["--shipped"]) else { return };
     let compared = compare_all(&output);
     println!("{} shipped models agree with MuJoCo", compared.len());
-    // Those of the pinned packages that have coordinates and no unsupported feature: fewer means a reader got worse.
+    // Models of the pinned packages that have coordinates and no unsupported feature; a smaller number indicates a regression of
+    // the reader.
     assert!(compared.len() >= 41);
 }
 
-/// Closed states of MuJoCo's making: what depends on the independent joints, and the torques there. MuJoCo cuts the loops; with the
-/// map `G` from the independent joints, for which `J G = 0` with its constraint Jacobian `J`, these are `Gᵀ τ`.
+/// Dependent velocities, accelerations and torques agree at closed states computed by MuJoCo. MuJoCo cuts the loops: the torques
+/// are `Gᵀ τ` with the map `G` from the independent joints, where `J G = 0` for its constraint Jacobian `J`.
 #[test]
 fn loops_move_as_in_mujoco() {
     let paths = models("mjcf_loops");
@@ -362,7 +364,7 @@ fn loops_move_as_in_mujoco() {
             let map = closed.velocity_map(&mut ws, &q).unwrap().clone();
             assert!((jacobian * &map).amax() < 1e-10, "{path}: the map leaves MuJoCo's loops open");
             let reduced: Vec<f64> = map.tr_mul(&DVector::from_vec(torques)).data.into();
-            // The oracle differentiates its Jacobian numerically (1e-10); all else is rounding.
+            // The oracle differentiates its Jacobian numerically (1e-10); all other errors are rounding errors.
             for (what, found, expected) in
                 [("velocities", &full_v, &v), ("accelerations", &full_a, &a), ("torques", &tau, &reduced)]
             {

@@ -1,4 +1,4 @@
-//! Open chains whose answers must be exact: truths found in 126 digits, what used to be wrong, and what must not matter.
+//! Open chains with exact results: references computed in 126 digits, regression cases, and invariance.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ use inertial::spatial::{Inertia, Pose, transfer_matrix};
 use nalgebra::{DMatrix, DVector, Vector3, vector};
 use serde_json::Value;
 
-/// Truths have twelve digits.
+/// Tolerance for references with twelve digits.
 const DIGITS: f64 = 1e-9;
 
 fn hard(name: &str) -> Value {
@@ -26,7 +26,7 @@ fn hard(name: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// A mechanism file with the options of the command line.
+/// Builds a mechanism file with options of the command line.
 fn asked(mechanism: &Value, options: &[&str]) -> (Mechanism, AnalyzeOptions) {
     let mut out = AnalyzeOptions::default();
     let mut build = BuildOptions::default();
@@ -63,7 +63,7 @@ fn coefficient(answer: &Analysis, base: &str, name: &str) -> f64 {
     row.combination.iter().find(|(n, _)| n == name).map_or(0.0, |&(_, x)| x)
 }
 
-/// Every open chain among the hard cases: rank, base parameters and combinations.
+/// Rank, base parameters and combinations are exact for every open chain among the hard cases.
 #[test]
 fn hard_open_chains_are_exact() {
     let mut seen = 0;
@@ -79,7 +79,7 @@ fn hard_open_chains_are_exact() {
         assert_eq!(answer.rank as u64, case["rank"].as_u64().unwrap(), "{name}: {:?}", answer.warnings);
         assert!(answer.certificate.exact, "{name}: {:?}", answer.warnings);
         let Some(truth) = case["base_parameters"].as_object() else { continue };
-        // The truths are read in alphabetical order.
+        // The references are sorted alphabetically.
         let mut names: Vec<_> = answer.base_parameters.iter().map(|b| &b.name).collect();
         names.sort_unstable();
         assert_eq!(names, truth.keys().collect::<Vec<_>>(), "{name}");
@@ -135,7 +135,7 @@ fn offsets_of_followers_on_the_same_parent_count() {
     }
 }
 
-/// `--snap 0`, `rank_literal` and the warning say the same; what snapping moves is said.
+/// `--snap 0`, `rank_literal` and the warning agree, and the changes by snapping are reported.
 #[test]
 fn the_literal_rank_is_that_without_snapping() {
     for case in cases(60, Features::LINEAR) {
@@ -149,7 +149,7 @@ fn the_literal_rank_is_that_without_snapping() {
     }
 }
 
-/// The same builder with every link's frame turned (and shifted, where the joint does not mind).
+/// Rotates the frame of every link, and shifts it if the joint allows it; returns the pose of each new frame in the old one.
 fn reframed(builder: &MechanismBuilder, rng: &mut Rng) -> (MechanismBuilder, Vec<(String, Pose<f64>)>) {
     let mut out = builder.clone();
     let mut frames: Vec<(String, Pose<f64>)> = Vec::new();
@@ -194,7 +194,7 @@ fn reframed(builder: &MechanismBuilder, rng: &mut Rng) -> (MechanismBuilder, Vec
     (out, frames)
 }
 
-/// Parameters that cannot be told apart in one description cannot in the other.
+/// Asserts that parameters that are equivalent in one description are equivalent in the other.
 fn assert_same_row_space(a: &Analysis, b: &Analysis, to_b: &dyn Fn(&[f64]) -> Vec<f64>, rng: &mut Rng) {
     assert_eq!(a.rank, b.rank, "{:?} {:?}", a.warnings, b.warnings);
     for _ in 0..3 {
@@ -237,7 +237,7 @@ fn row_spaces_transform_with_link_frames() {
     }
 }
 
-/// A long chain with axes in turn about x, y and z.
+/// Creates a long chain with axes about x, y and z in turn.
 fn long_chain(bodies: usize) -> Mechanism {
     let mut b = MechanismBuilder::new("chain", "ground");
     for i in 0..bodies {
@@ -269,7 +269,7 @@ fn long_chains_are_certified_joint_by_joint() {
     assert_eq!(recursion.regrouping.status, sampled.regrouping.status);
 }
 
-/// A long chain whose frames are turned and placed at random.
+/// Creates a long chain with randomly rotated and placed frames.
 fn random_chain(bodies: usize, rng: &mut Rng) -> Mechanism {
     let mut b = MechanismBuilder::new("chain", "ground");
     for i in 0..bodies {
@@ -279,14 +279,14 @@ fn random_chain(bodies: usize, rng: &mut Rng) -> Mechanism {
         let mut joint =
             JointSpec::new(format!("j{i}"), JointType::Revolute { axis: Vector3::y() }, parent, name)
                 .at(rng.pose());
-        // Numbers of full precision.
+        // Numbers with full precision.
         joint.rounding = Some(Rounding::default());
         b = b.joint(joint);
     }
     b.build(&BuildOptions::default()).unwrap()
 }
 
-/// Uncertainty of a joint's place must not grow along a chain: joints of full precision stay where they are.
+/// The uncertainty of joint positions must not grow along a chain: joints with full precision are not moved.
 #[test]
 fn long_chains_in_arbitrary_frames_are_taken_as_written() {
     let m = random_chain(150, &mut Rng(8));
@@ -295,7 +295,7 @@ fn long_chains_in_arbitrary_frames_are_taken_as_written() {
     assert_eq!(answer.rank, answer.rank_literal);
 }
 
-/// The regressor of the free mechanism at `q = G x + c`, times `G`, is that of the coupled one.
+/// The regressor of a coupled mechanism is that of the free mechanism at `q = G x + c`, times `G`.
 #[test]
 fn joints_that_follow_several_have_the_rank_of_the_projected_regressor() {
     let mut rng = Rng(12);
@@ -338,14 +338,14 @@ fn joints_that_follow_several_have_the_rank_of_the_projected_regressor() {
             clear += 1;
             assert_eq!(answer.rank, found.rank, "{found:?}");
         }
-        // Null vectors of the answer leave the projected torques unchanged.
+        // Null vectors of the result leave the projected torques unchanged.
         assert_eq!(answer.null_space.len(), answer.nullity);
         let names = coupled.parameter_names();
         for null in &answer.null_space {
             let column = |name: &str| names.iter().position(|n| n == name).unwrap();
             for row in rows.row_iter() {
                 let terms: Vec<f64> = null.combination.iter().map(|(n, x)| x * row[column(n)]).collect();
-                // Entries are sums of numbers as large as the largest: rounding leaves 1e-15 of it.
+                // Entries are sums of numbers of the size of the largest entry: the rounding error is 1e-15 of it.
                 let size = terms.iter().fold(1e-2 * row.amax(), |m: f64, x| m.max(x.abs()));
                 assert!(terms.iter().sum::<f64>().abs() <= 1e-12 * size, "{null:?}");
             }
@@ -354,7 +354,7 @@ fn joints_that_follow_several_have_the_rank_of_the_projected_regressor() {
     assert!(clear > 6, "only {clear} of 12 have a clear gap");
 }
 
-/// Where the combinations are too many to list, null vectors say the same.
+/// Null vectors are listed if there are too many combinations to list.
 #[test]
 fn very_long_chains_list_null_vectors() {
     let answer = analyze(&long_chain(700), &AnalyzeOptions::default()).unwrap();
@@ -403,7 +403,7 @@ fn floating_trees_are_proved_without_chance() {
     );
 }
 
-/// How often sampling modulo a small prime falls short of the rank, against the bound of Schwartz and Zippel.
+/// Checks that sampling modulo a small prime misses the full rank no more often than the bound of Schwartz and Zippel.
 fn shortfall<const P: u64>(m: &Mechanism, rank: usize) {
     let geometry = ExactGeometry::new(m, 1e-4).to::<Tiny<P>>();
     let experiment = Experiment::complete(false, Regime::Full);
@@ -421,7 +421,7 @@ fn shortfall<const P: u64>(m: &Mechanism, rank: usize) {
 
 #[test]
 fn tiny_primes_fail_no_more_often_than_the_bound_says() {
-    // One joint, so that the bound says something for the smallest prime too, and three.
+    // One joint, for which the bound is nontrivial even with the smallest prime, and three.
     for axes in [vec![Vector3::y()], vec![Vector3::z(), Vector3::y(), Vector3::y()]] {
         let mut b = MechanismBuilder::new("arm", "ground");
         for (i, axis) in axes.into_iter().enumerate() {

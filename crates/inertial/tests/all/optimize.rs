@@ -1,4 +1,4 @@
-//! Least squares over possible bodies: three solvers against optima known in other ways, and against each other.
+//! Least squares over physically consistent bodies: three solvers compared with known optima and with each other.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use inertial::optimize::{Cone, ConicLeastSquares, Inequality, Options, Solution}
 use inertial::spatial::{Inertia, Parameters, PseudoInertia};
 use nalgebra::{DMatrix, DVector, Matrix4, SVector};
 
-/// The pseudo-inertia of each unit parameter.
+/// Returns the pseudo-inertia of each unit parameter.
 fn basis() -> [Matrix4<f64>; 10] {
     std::array::from_fn(|i| {
         let mut unit = Parameters::zeros();
@@ -68,15 +68,15 @@ fn finds_the_unconstrained_optimum_where_it_is_feasible() {
             .solve(&start, &Options::default(), |_, _| true)
             .unwrap();
         assert!(solution.status.is_converged(), "gap {:e} of {:e}", solution.gap(), solution.cost);
-        // The cost vanishes at the truth; what the barrier leaves is bounded by the gap.
+        // The cost is zero at the truth; the remainder due to the barrier is bounded by the gap.
         assert!(solution.cost < 1e-10 * (&a * &x).norm_squared());
     }
 }
 
 #[test]
 fn projects_on_the_cone_as_eigenvalues_do() {
-    // With orthonormal coordinates of symmetric matrices the least-squares problem is the Frobenius projection on the
-    // cone, whose answer is known: negative eigenvalues become zero.
+    // With orthonormal coordinates of symmetric matrices the least-squares problem is the Frobenius projection on the cone, whose
+    // solution is known: negative eigenvalues become zero.
     let mut next = numbers(3);
     let basis = basis();
     for _ in 0..20 {
@@ -91,7 +91,7 @@ fn projects_on_the_cone_as_eigenvalues_do() {
         let eigen = symmetric_eigen(&target).unwrap();
         let negative: f64 = eigen.values.iter().map(|v| v.min(0.0).powi(2)).sum();
         assert!(found.status.is_converged());
-        // The gap asked for is 1e-9 of the cost.
+        // The requested gap is 1e-9 of the cost.
         assert!(
             (found.cost - 0.5 * negative).abs() <= 2e-9 * found.cost + 1e-14,
             "{} {}",
@@ -118,7 +118,7 @@ fn the_prior_alone_is_reached_and_its_bound_is_tight() {
     let expected = 0.3 * (4.0 - prior.determinant().ln());
     assert!((found.cost - expected).abs() < 1e-8 * expected.abs());
     assert!(found.lower_bound <= expected + 1e-12);
-    // The cost is flat at its minimum: the parameters are known to the root of the gap.
+    // The cost is flat at its minimum: the parameters are determined to the square root of the gap.
     assert!((found.x - DVector::from_column_slice(body.as_slice())).amax() < 1e-3);
 }
 
@@ -145,7 +145,7 @@ fn every_iterate_is_feasible_and_a_stop_is_obeyed() {
     assert!(problem.solve(&DVector::zeros(20), &Options::default(), |_, _| true).is_err());
 }
 
-/// Bodies, a variable without sign and one with, on data that ask for what no body has.
+/// Random problem with bodies, a free and a nonnegative variable, and data that no consistent body fits.
 struct Random {
     problem: ConicLeastSquares,
     start: DVector<f64>,
@@ -182,7 +182,7 @@ fn barrier(problem: &ConicLeastSquares) -> Solution {
     problem.solve(&start, &options, |_, _| true).unwrap()
 }
 
-/// Derivatives by differences agree with the formulas.
+/// Checks the derivatives of a chart against finite differences.
 fn check_chart<C: Chart>(seed: u64) {
     let mut next = numbers(seed);
     for _ in 0..20 {
@@ -198,7 +198,7 @@ fn check_chart<C: Chart>(seed: u64) {
         let unit = |i: usize, h: f64| SVector::<f64, 10>::from_fn(|k, _| if k == i { h } else { 0.0 });
         let parameters = |c: &C| PseudoInertia(c.matrix()).to_inertia().parameters();
         let value = |c: &C| s.dot(&c.matrix());
-        // Differences of step h are wrong by h² and by rounding over h (h² for second ones).
+        // Differences of step h have errors of h² and of rounding over h (over h² for second derivatives).
         let h = 1e-4;
         for i in 0..10 {
             let (up, down) = (at.retract(&unit(i, h)), at.retract(&unit(i, -h)));
@@ -229,7 +229,7 @@ fn derivatives_of_both_charts_agree_with_differences() {
     check_chart::<LogCholesky>(22);
 }
 
-/// Solves in a chart from a random start; cost and certificate must agree with the barrier solver's.
+/// Solves in a chart from a random start and checks that cost and certificate agree with the barrier solver.
 fn check_solver<C: Chart>(case: &Random, reference: &Solution, what: &str) -> (Solution, usize) {
     let mut last = f64::INFINITY;
     let found = chart::solve::<C>(&case.problem, &case.start, &Options::default(), |x, cost| {
@@ -311,7 +311,7 @@ fn random_starts_lead_to_one_optimum_and_a_stop_at_any_step_leaves_bodies_that_e
         let mut steps = 0;
         for k in 0..8 {
             random.start = random_start(&random.problem, &mut next);
-            // Also from the boundary: without mass, and points.
+            // Starts on the boundary: zero mass, and point masses.
             if weight == 0.0 && k % 3 > 0 {
                 let point = if k % 3 == 1 {
                     Matrix4::zeros()
@@ -345,7 +345,7 @@ fn random_starts_lead_to_one_optimum_and_a_stop_at_any_step_leaves_bodies_that_e
 
 #[test]
 fn linear_inequalities_hold_and_are_proved() {
-    // Distance to a point outside a half space, with a body at the side that must not notice: the answer is known.
+    // Distance to a point outside a half space, with an additional body that must not be affected: the solution is known.
     let mut next = numbers(61);
     for _ in 0..10 {
         let a = DVector::from_fn(3, |_, _| next());
@@ -387,14 +387,14 @@ fn the_euclidean_pull_is_the_entropic_prior_to_second_order() {
         for h in [1e-3, 1e-4] {
             let x = at(body + way * h);
             let (exact, second) = (entropic.cost(&x) - base, euclidean.cost(&x));
-            // What differs is of third order; bodies of unit size have no larger constants than this.
+            // The difference is of third order; bodies of unit size have no larger constants than this.
             assert!((exact - second).abs() < 1e4 * h.powi(3) + 1e-12, "{h}: {exact} {second}");
         }
     }
 }
 
-/// Three bodies of which data show fourteen combinations, in units that differ by six orders, and two frictions, one of which
-/// would like to be negative.
+/// Problem with three bodies, of which the data determine fourteen combinations in units that differ by six orders of magnitude,
+/// and two friction coefficients, one of which would be negative without its constraint.
 struct Sharded {
     rows: DMatrix<f64>,
     map: DMatrix<f64>,
@@ -425,7 +425,7 @@ impl Sharded {
         }
         start.rows_mut(10 * BODIES, 2).fill(1.0);
         truth.rows_mut(10 * BODIES, 2).copy_from_slice(&[0.5, -0.01]);
-        // Forces a thousand times their noise, which is one.
+        // Forces a thousand times larger than their noise, which is one.
         let mut rows =
             DMatrix::from_fn(200, unknowns + 1, |_, j| 1e3 * next() * if j < SHOWN { unit[j] } else { 1.0 });
         let forces = rows.columns(0, unknowns) * (&map * &truth) + DVector::from_fn(200, |_, _| next());
@@ -433,7 +433,7 @@ impl Sharded {
         Self { rows, map, cones, start }
     }
 
-    /// The problem of the rows in parts, in an order of chance.
+    /// Builds the problem from parts of the rows, in random order.
     fn problem(&self, parts: usize, next: &mut impl FnMut() -> f64) -> ConicLeastSquares {
         let (count, width) = self.rows.shape();
         let mut order: Vec<(f64, usize)> = (0..parts).map(|k| (next(), k)).collect();
@@ -470,7 +470,7 @@ impl Sharded {
 fn rows_in_any_order_and_any_solver_give_the_same_bodies() {
     let mut next = numbers(81);
     for case in 0..12 {
-        // Down to a prior that is as good as none.
+        // Prior weights down to a negligible one.
         let weight = 0.01f64.powf(f64::from(case % 4));
         let sharded = Sharded::new(weight, &mut next);
         let whole = sharded.solve(&sharded.problem(1, &mut next), 0);

@@ -1,4 +1,4 @@
-//! Single bodies behind a sensor, payloads from torques, and the online filter, against truth that is known.
+//! Single bodies behind a sensor, payloads from torques, and the online filter, compared with known parameters.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -17,18 +17,18 @@ use inertial::spatial::{Inertia, PseudoInertia};
 use nalgebra::{DMatrix, DVector, Vector3};
 
 fn normal(rng: &mut Rng) -> f64 {
-    // Box and Muller.
+    // Box-Muller transform.
     let (u, w) = (rng.range(1e-300, 1.0), rng.range(0.0, std::f64::consts::TAU));
     (-2.0 * u.ln()).sqrt() * w.cos()
 }
 
-/// Random motion of a sensor, and the wrench of a body on it from Newton and Euler's equations.
+/// Simulates a random motion of a sensor and the wrench of a body on it by the Newton-Euler equations.
 fn sensor_log(body: &Inertia<f64>, count: usize, rng: &mut Rng) -> (SensorMotion, Vec<f64>) {
     let (mut acc, mut gyro, mut alpha, mut wrench) = (vec![], vec![], vec![], vec![]);
     let com = body.com().unwrap();
     for _ in 0..count {
         let (d, w, dw) = (rng.vector(15.0), rng.vector(3.0), rng.vector(10.0));
-        // Force moves the centre of mass; moment about it, then about the origin.
+        // The force accelerates the centre of mass; the moment is computed about it, then about the origin.
         let force = (d + dw.cross(&com) + w.cross(&w.cross(&com))) * body.mass;
         let about = body.about_com();
         let moment = about * dw + w.cross(&(about * w)) + com.cross(&force);
@@ -40,7 +40,7 @@ fn sensor_log(body: &Inertia<f64>, count: usize, rng: &mut Rng) -> (SensorMotion
     (SensorMotion::from_imu(acc, gyro, alpha).unwrap(), wrench)
 }
 
-/// Every estimator of a payload, the consistent one with two solvers.
+/// Every estimator of a payload; the consistent one with two solvers.
 const ESTIMATORS: [(Estimator, Solver); 4] = [
     (Estimator::Ols, Solver::Barrier),
     (Estimator::Wls, Solver::Barrier),
@@ -48,7 +48,7 @@ const ESTIMATORS: [(Estimator, Solver); 4] = [
     (Estimator::Consistent, Solver::Manifold),
 ];
 
-/// Whether it is least squares without constraints.
+/// Returns whether the estimator is least squares without constraints.
 fn plain(estimator: Estimator) -> bool {
     matches!(estimator, Estimator::Ols | Estimator::Wls)
 }
@@ -69,14 +69,14 @@ fn a_single_body_is_returned_exactly_with_its_offsets() {
         let truth = rng.inertia();
         let (motion, wrench) = sensor_log(&truth, 60, &mut rng);
         for sign in [1.0, -1.0] {
-            // Some sensors tell the wrench on themselves.
+            // Some sensors report the wrench on themselves.
             let readings: Vec<f64> = with_offset(&wrench).iter().map(|x| sign * x).collect();
             let summary = single.summary(&equations, &motion, &Wrenches::new(&readings)).unwrap();
             for (estimator, solver) in ESTIMATORS {
                 let options = IdentifyOptions { estimator, solver, ..IdentifyOptions::default() };
                 let found = single.identify(&equations, &summary, None, &options).unwrap();
                 let scale = truth.parameters().amax();
-                // The cone's solver works on squared factors and takes noise as a millionth of the forces at least.
+                // The conic solver uses squared factors and assumes a noise of at least a millionth of the forces.
                 let tolerance = if plain(estimator) { 1e-9 } else { 1e-6 };
                 for (x, y) in truth.parameters().iter().zip(&found.parameters) {
                     assert!((x - y).abs() < tolerance * scale, "{estimator:?}: {x} {y}");
@@ -104,7 +104,7 @@ fn a_sensor_on_an_arm_feels_what_the_ground_feels() {
     let mut rng = Rng(12);
     let arm = builtin::get("puma560").unwrap().build(&BuildOptions::default()).unwrap();
     let payload = rng.inertia();
-    // A robot whose last link is the payload and whose other links weigh nothing: the ground carries the payload alone.
+    // A robot whose last link is the payload and whose other links are massless: the ground carries the payload alone.
     let mut parameters = vec![0.0; arm.parameter_count()];
     let at = parameters.len() - 10;
     parameters[at..].copy_from_slice(payload.parameters().as_slice());
@@ -163,12 +163,12 @@ fn errors_of_a_single_body_are_as_large_as_stated() {
         let possible = single.identify(&equations, &summary, None, &options).unwrap();
         assert!(possible.bodies[0].consistent);
     }
-    // Chi-square of 3200 degrees of freedom, near normal: outside 4.9 deviations once in a million. Noise estimated from 200
-    // samples each widens squares by about 1 + 2/200, which is half a deviation here.
+    // Chi-square with 3200 degrees of freedom, approximately normal: outside 4.9 deviations once in a million. Estimating the
+    // noise from 200 samples each widens the squares by about 1 + 2/200, half a deviation here.
     let freedom = (DRAWS * 16) as f64;
     let deviation = (chi - freedom) / (2.0 * freedom).sqrt();
     assert!(deviation.abs() < 4.9, "{deviation}");
-    // Means are zero: beyond 5.5 once in 2.6e7, times sixteen.
+    // The means are zero: beyond 5.5 once in 2.6e7, times sixteen.
     assert!(sums.amax() / (DRAWS as f64).sqrt() < 5.5, "{sums}");
 }
 
@@ -193,7 +193,7 @@ fn what_is_held_still_or_too_short_is_told() {
     assert_eq!((found.rank, found.excited), (10, 4));
     assert!(found.warnings.iter().any(|w| w.contains("does not show")), "{:?}", found.warnings);
     assert!((found.bodies[0].mass - truth.mass).abs() < 0.01 * truth.mass && found.bodies[0].consistent);
-    // Inertia that nothing shows is that of a ball of water: of the right order, not of rounding.
+    // Inertias that are not excited are those of a ball of water: of a plausible order of magnitude, not of rounding errors.
     let ball = 0.4 * truth.mass * (0.75 * truth.mass / (std::f64::consts::PI * 1000.0)).powf(2.0 / 3.0);
     assert!((found.bodies[0].inertia.ixx / ball - 1.0).abs() < 0.1, "{:?} {ball}", found.bodies[0].inertia);
 
@@ -206,7 +206,7 @@ fn what_is_held_still_or_too_short_is_told() {
     assert!(single.summary(&equations, &motion, &Wrenches::new(&wrench[1..])).is_err());
 }
 
-/// Robot logs of random states; a payload on the link's body where given.
+/// Log of a robot in random states; a payload is part of the mechanism.
 struct Logs {
     q: Vec<f64>,
     v: Vec<f64>,
@@ -254,7 +254,8 @@ impl Logs {
     }
 }
 
-/// The built-in robot without armature (the reference recursion has none), and the same with a payload on its last link.
+/// Builds the built-in robot without armature (which the reference recursion lacks), and the same robot with a payload on its
+/// last link.
 fn loaded(name: &str, payload: &Inertia<f64>) -> [Mechanism; 2] {
     let mut builder = builtin::get(name).unwrap();
     for joint in &mut builder.joints {
@@ -283,12 +284,12 @@ fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
         let last = robot.links().last().unwrap().name.clone();
         let link = PayloadLink::new(&equations, &last).unwrap();
         let truth = link.regrouping.regroup(payload.parameters().as_slice()).unwrap();
-        // Friction is the model's, offsets are not in a model.
+        // Friction is taken from the model; offsets are not part of a model.
         let free: Vec<bool> =
             equations.names[equations.rank()..].iter().map(|n| n.ends_with("offset")).collect();
         for unloaded in [Unloaded::Model { free: &free }, Unloaded::Log(&first)] {
             for (estimator, solver) in ESTIMATORS {
-                // What the robot cannot show needs a prior.
+                // Parameters that the robot cannot determine need a prior.
                 let prior_weight = if link.regrouping.rank() == 10 { TRACE_OF_PRIOR } else { 1.0 };
                 let options = IdentifyOptions { estimator, solver, prior_weight, ..Default::default() };
                 let found = identify_payload(&equations, &link, &second, unloaded, &options).unwrap();
@@ -321,7 +322,7 @@ fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
                 assert_eq!(found.joints[0].viscous.is_some(), asked);
             }
         }
-        // The model with the payload is the robot with it.
+        // Adding the payload to the model gives the loaded robot.
         let added = link.add(&robot, &payload).unwrap();
         let expected = DVector::from_vec(with.parameters());
         assert!((DVector::from_vec(added) - expected).amax() < 1e-12);
@@ -335,10 +336,10 @@ fn what_a_robot_can_show_of_a_payload() {
         let equations = Equations::new(&robot, JointTerms::default(), DEFAULT_SNAP).unwrap();
         PayloadLink::new(&equations, link).map(|l| (l.regrouping.rank(), l.regrouping.status))
     };
-    // The last link of a six-axis arm moves in every way: all ten, alone.
+    // The last link of a six-axis arm moves in every direction: all ten parameters are identifiable individually.
     let (rank, status) = of("puma560", "link6").unwrap();
     assert!(rank == 10 && status.iter().all(|s| *s == Status::Identifiable));
-    // The first only turns about its vertical axis: nothing but Izz.
+    // The first link only rotates about its vertical axis: only Izz is identifiable.
     let (rank, status) = of("puma560", "link1").unwrap();
     assert_eq!((rank, status[9]), (1, Status::Identifiable));
     assert!(status[..9].iter().all(|s| *s == Status::Unidentifiable));
@@ -377,8 +378,8 @@ fn errors_of_a_payload_are_as_large_as_stated() {
                     .consistent
             );
         }
-        // Errors of a few correlated unknowns: each draw's mean square has at most the variance 2 of a single one, so 200
-        // draws stay within 5 · √(2/200) = 0.5 but for once in two million.
+        // Errors of a few correlated unknowns: the mean square of each draw has at most the variance 2 of a single one, so 200
+        // draws stay within 5 · √(2/200) = 0.5 except once in two million.
         let mean = squares / (DRAWS * truth.len()) as f64;
         assert!((mean - 1.0).abs() < 0.5, "{two_logs}: {mean}");
         let most = sums.iter().fold(0.0, |m: f64, x| m.max(x.abs())) / (DRAWS as f64).sqrt();
@@ -407,7 +408,7 @@ fn the_online_filter_is_the_batch_where_nothing_is_forgotten() {
     }
     let (a, b) = (
         LeastSquares::new(&equations, &online.summary(), Weighting::Weighted).unwrap(),
-        // A stream has no blocks.
+        // The online filter has no blocks.
         LeastSquares::new(&equations, &batch.without_blocks(), Weighting::Weighted).unwrap(),
     );
     assert!((&a.values - &b.values).amax() < 1e-9 * b.values.amax());
@@ -415,7 +416,7 @@ fn the_online_filter_is_the_batch_where_nothing_is_forgotten() {
         assert!((x - y).abs() < 1e-9 * y);
     }
     assert!(Online::new(&equations, 0.0).is_err() && Online::new(&equations, 1.1).is_err());
-    // A block that is refused changes nothing.
+    // A refused block changes nothing.
     let before = online.summary();
     let mut bad = robot_log(&robot, 2, 0.0, &mut rng);
     bad.tau[3] = f64::NAN;
@@ -439,7 +440,7 @@ fn forgetting_weighs_old_samples_less_and_follows_a_change() {
         }
     }
     let found = LeastSquares::new(&equations, &online.summary(), Weighting::Ordinary).unwrap();
-    // The same by weighted normal equations, from the rows themselves.
+    // The same estimate by weighted normal equations of the rows.
     let (n, nv) = (equations.len(), robot.nv());
     let (mut gram, mut rhs) = (DMatrix::zeros(n, n), DVector::zeros(n));
     for (age, (log, k)) in (0..800).rev().zip(logs.iter().flat_map(|l| (0..400).map(move |k| (l, k)))) {
@@ -463,14 +464,15 @@ fn forgetting_weighs_old_samples_less_and_follows_a_change() {
         }
     }
     let expected = gram.cholesky().unwrap().solve(&rhs);
-    // Normal equations lose half of the digits of a condition of some thousands.
+    // Normal equations square the condition number, which is some thousands here.
     assert!((&found.values - &expected).amax() < 1e-8 * expected.amax());
-    // Of 400 samples before the change e⁻⁸ are left: the estimate is that of the loaded robot, within its errors.
+    // The 400 samples before the change have a weight of e⁻⁸: the estimate is that of the loaded robot, within its standard
+    // errors.
     let truth = equations.regrouping.regroup(&with.parameters()).unwrap();
     let found = LeastSquares::new(&equations, &online.summary(), Weighting::Weighted).unwrap();
     for (k, x) in truth.iter().enumerate() {
         let z = (found.values[k] - x) / found.std_errors()[k];
-        // Beyond 5.5 once in 2.6e7, and the memory of 50 samples makes errors a Student's: rather 7.
+        // Normal errors exceed 5.5 once in 2.6e7; the memory of 50 samples makes them Student-distributed, so the bound is 7.
         assert!(z.abs() < 7.0, "{}: {z}", equations.names[k]);
     }
     let now = identify(&equations, &online.summary(), None, &IdentifyOptions::default()).unwrap();
@@ -481,7 +483,7 @@ fn forgetting_weighs_old_samples_less_and_follows_a_change() {
 fn the_measured_prior_is_a_body() {
     let mut rng = Rng(19);
     for _ in 0..50 {
-        // Whatever least squares may find, also nonsense.
+        // Arbitrary least-squares results, including implausible ones.
         let values = std::array::from_fn(|_| rng.range(-2.0, 2.0));
         let errors = std::array::from_fn(|_| rng.range(0.0, 2.0));
         let prior = inertial::estimation::measured_prior(&values, &errors);

@@ -1,4 +1,4 @@
-//! Projective geometric algebra: every closed form against the algebra itself, and the algebra against rigid motions.
+//! Projective geometric algebra: closed forms compared with the algebra, and the algebra with rigid motions.
 
 use inertial::spatial::pga::{Element, Line, Motor, Multivector, Plane, Point};
 use inertial::spatial::{Force, Motion, Pose};
@@ -6,7 +6,7 @@ use nalgebra::{Vector3, vector};
 use proptest::array::uniform;
 use proptest::prelude::*;
 
-/// Rounding of a few dozen operations on numbers below ten.
+/// Rounding error of a few dozen operations on numbers below ten.
 const ROUNDING: f64 = 1e-12;
 
 fn numbers<const N: usize>() -> impl Strategy<Value = [f64; N]> {
@@ -29,7 +29,7 @@ fn plane() -> impl Strategy<Value = Plane> {
     (vector3(), -2.0..2.0).prop_map(|(normal, offset)| Plane { normal, offset })
 }
 
-/// Finite and infinite points.
+/// Returns a strategy for finite and infinite points.
 fn point() -> impl Strategy<Value = Point> {
     (vector3(), prop_oneof![Just(1.0), Just(0.0), -2.0..2.0])
         .prop_map(|(position, weight)| Point { position, weight })
@@ -39,7 +39,7 @@ fn pose() -> impl Strategy<Value = Pose> {
     (vector3(), vector3()).prop_map(|(w, v)| Pose::exp(&Motion::new(w * 1.5, v)))
 }
 
-/// The plane of things that span none.
+/// Returns the zero plane, the join of elements that span no plane.
 fn nowhere() -> Plane {
     Plane { normal: Vector3::zeros(), offset: 0.0 }
 }
@@ -90,7 +90,7 @@ proptest! {
     fn what_is_joined_or_met_is_incident(a in plane(), b in plane(), p in point(), q in point(), r in point()) {
         let through = p.join(&q);
         prop_assert!(through.direction.dot(&through.moment).abs() < ROUNDING);
-        // A third point on the line spans no plane with it; a plane of three points contains them.
+        // A third point on the line spans no plane with it; a plane through three points contains them.
         let third = Point { position: p.position * 2.0 - q.position, weight: 2.0 * p.weight - q.weight };
         prop_assert!(near(&through.join(&third), &nowhere()));
         let face = through.join(&r);
@@ -100,7 +100,7 @@ proptest! {
         let x = a.meet_line(&through);
         prop_assert!(a.incidence(&x).abs() < 1e-11);
         prop_assert!(near(&through.join(&x), &nowhere()));
-        // Corollary 1 of the paper: a line through a point of L misses no line through the same point.
+        // Corollary 1 of the paper: lines through a common point intersect.
         prop_assert!(through.wedge(&p.join(&r)).abs() < ROUNDING);
         prop_assert!(a.meet(&b).wedge(&a.meet_line(&through).join(&b.meet_line(&a.meet(&b)))).abs() < 1e-10);
     }
@@ -140,7 +140,7 @@ proptest! {
     fn exp_follows_the_twist_and_log_undoes_it(w in vector3(), v in vector3(), scale in prop_oneof![Just(1.0), Just(1e-2), Just(1e-6), Just(0.0)]) {
         let twist = Line { direction: w * (1.5 * scale), moment: v };
         let m = Motor::exp(&twist);
-        // The pose's exponential is taken of the same twist: at the identity, body and space agree.
+        // The exponential of the pose is taken of the same twist: body and space twists agree at the identity.
         prop_assert!((m.to_pose().unwrap().to_matrix() - Pose::exp(&twist.to_motion()).to_matrix()).amax() < ROUNDING);
         let back = m.log();
         let again = Motor::exp(&back);

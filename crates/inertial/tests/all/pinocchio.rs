@@ -1,4 +1,4 @@
-//! URDFs of real robots against Pinocchio: kinematics, lumped inertias, torques, mass matrix, regressor.
+//! URDFs of real robots, compared with Pinocchio: kinematics, lumped inertias, torques, mass matrix, regressor.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,11 +19,11 @@ use serde_json::Value;
 
 const SCRIPT: &str = "oracle_pinocchio.py";
 
-/// Both programs round differently along chains of up to a dozen joints. The largest difference seen is 4.7e-15; twenty times that
-/// leaves room for other compilers and processors.
+/// Tolerance: both programs round differently along chains of up to a dozen joints. The largest difference seen is 4.7e-15;
+/// twenty times that allows for other compilers and processors.
 const TOLERANCE: f64 = 1e-13;
 
-/// Arms, quadrupeds, humanoids; with continuous and mimic joints; bolted down and floating.
+/// Arms, quadrupeds and humanoids, also with continuous and mimic joints, on fixed and floating bases.
 const ROBOTS: [(&str, &str); 20] = [
     ("fixed", "ur_description/urdf/ur5_robot.urdf"),
     ("fixed", "panda_description/urdf/panda.urdf"),
@@ -55,22 +55,22 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }
 
-/// A matrix by rows.
+/// Returns a matrix as a list of rows.
 fn rows(value: &Value) -> Vec<Vec<f64>> {
     value.as_array().unwrap().iter().map(numbers).collect()
 }
 
-/// Where our parameters (`… Ixx Ixy Ixz Iyy Iyz Izz`) stand among Pinocchio's (`… Ixx Ixy Iyy Ixz Iyz Izz`).
+/// Indices of our parameters (`… Ixx Ixy Ixz Iyy Iyz Izz`) in the order of Pinocchio (`… Ixx Ixy Iyy Ixz Iyz Izz`).
 const PARAMETER: [usize; 10] = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9];
 
-/// A robot as both programs have it.
+/// Robot as read by both programs.
 struct Pair<'a> {
     name: String,
     oracle: &'a Value,
     robot: Mechanism,
-    /// For each joint of the oracle, ours.
+    /// Index of our joint for each joint of the oracle.
     joints: Vec<usize>,
-    /// For each velocity coordinate of the oracle, ours.
+    /// Index of our velocity coordinate for each one of the oracle.
     velocity: Vec<usize>,
 }
 
@@ -111,19 +111,19 @@ impl<'a> Pair<'a> {
         error
     }
 
-    /// Our coordinates in the oracle's order.
+    /// Returns our coordinates in the order of the oracle.
     fn reordered(&self, ours: &[f64]) -> Vec<f64> {
         self.velocity.iter().map(|&v| ours[v]).collect()
     }
 
-    /// The oracle's velocities in our order.
+    /// Returns the velocities of the oracle in our order.
     fn ours(&self, theirs: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; theirs.len()];
         self.velocity.iter().zip(theirs).for_each(|(&v, x)| out[v] = *x);
         out
     }
 
-    /// A row of our regressor in the oracle's order of bodies and parameters.
+    /// Returns a row of our regressor in the oracle's order of bodies and parameters.
     fn by_oracle_joint(&self, row: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; 10 * self.joints.len()];
         for (joint, theirs) in self.joints.iter().zip(out.chunks_mut(10)) {
@@ -147,7 +147,7 @@ impl<'a> Pair<'a> {
         q
     }
 
-    /// Placements and lumped inertias of all bodies.
+    /// Compares the placements and lumped inertias of all bodies.
     fn compare_model(&self) -> f64 {
         let mut worst: f64 = 0.0;
         let described = self.oracle["joints"].as_array().unwrap();
@@ -166,7 +166,7 @@ impl<'a> Pair<'a> {
         worst
     }
 
-    /// Torques, mass matrix and regressor in random states.
+    /// Compares torques, mass matrix and regressor in random states.
     fn compare_dynamics(&self) -> f64 {
         let mut worst: f64 = 0.0;
         let (robot, n) = (&self.robot, self.robot.nv());
@@ -198,7 +198,7 @@ impl<'a> Pair<'a> {
                 .map(|row| row.iter().zip(&parameters).map(|(y, p)| y * p).sum())
                 .collect();
             worst = worst.max(self.close(&self.reordered(&product), &expected, "regressor times parameters"));
-            // Pinocchio has no regressor where joints follow others.
+            // Pinocchio has no regressor for mimic joints.
             if let Some(expected) = sample.get("regressor").map(rows) {
                 for (&row, expected) in self.velocity.iter().zip(&expected) {
                     let row = &regressor[row * parameters.len()..(row + 1) * parameters.len()];
@@ -213,7 +213,7 @@ impl<'a> Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Energies and momentum, where the oracle has them.
+    /// Compares energies and momentum, if the oracle has them.
     fn compare_totals(&self, workspace: &mut Workspace, sample: &Value, q: &[f64], v: &[f64]) -> f64 {
         let Some(kinetic) = sample["kinetic"].as_f64() else { return 0.0 };
         let robot = &self.robot;
@@ -225,7 +225,7 @@ impl Pair<'_> {
         energies.max(self.close(&found, &numbers(&sample["momentum"]), "momentum"))
     }
 
-    /// Forward dynamics gives back the accelerations, as far as the torques hold them.
+    /// Checks that forward dynamics returns the accelerations, to the accuracy of the torques.
     fn compare_forward(
         &self,
         workspace: &mut Workspace,
@@ -238,8 +238,8 @@ impl Pair<'_> {
         let n = self.robot.nv();
         let mut found = vec![0.0; n];
         if let Err(error) = forward_dynamics(&self.robot, workspace, q, v, torque, &mut found) {
-            // Some files have moving links without mass, and say so.
-            assert!(error.to_string().contains("nothing resists joint"), "{}: {error}", self.name);
+            // Some files have moving links without mass, which the error reports.
+            assert!(error.to_string().contains("not positive definite at joint"), "{}: {error}", self.name);
             println!("{}: {error}", self.name);
             return;
         }
@@ -250,7 +250,7 @@ impl Pair<'_> {
     }
 }
 
-/// The folder that holds the robots, and all of them.
+/// Returns the folder of the robots and the paths of all robots.
 fn robots() -> Option<(String, Vec<String>)> {
     let all: Vec<String> = run(SCRIPT, &["list"])?.lines().map(str::to_owned).collect();
     let Some(folder) =
@@ -298,7 +298,7 @@ fn every_joint_type_agrees() {
     }
 }
 
-/// Every URDF loads, fixed and floating, and takes new values for all of its bodies.
+/// Every URDF loads with fixed and floating base and accepts new values for all of its bodies.
 #[test]
 fn all_robots_load_and_take_new_values() {
     let Some((_, all)) = robots() else { return };
@@ -318,7 +318,7 @@ fn all_robots_load_and_take_new_values() {
     println!("{} files", all.len());
 }
 
-/// Files that no reader takes, and why.
+/// Invalid files and their error messages.
 const BROKEN: [(&str, &str); 2] = [
     ("/falcon.urdf", "joint \"top_propeller_joint\": its child link \"Z_propeller\" does not exist"),
     ("/ur3.urdf", "<robot>: it has no <link>"),
@@ -335,7 +335,7 @@ fn take_new_values(text: &str, robot: &Mechanism, base: &str) {
         assert_ne!(body.joint_type, JointType::Fixed);
         let error =
             relative_error(body.inertia.parameters().as_slice(), wanted.parameters().as_slice(), 1e-9);
-        // A dozen roundings between the text and the sum.
+        // A dozen rounding errors between the text and the sum.
         assert!(error < 1e-13, "{}: {name}: {error:.1e}", robot.name());
     }
 }

@@ -1,4 +1,4 @@
-//! What is found from logs that say little: joints that are held, slow motions, few samples.
+//! Estimates from poorly exciting logs: joints at rest, slow motions, few samples.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 
 const TERMS: JointTerms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
 
-/// Sums of sines, `slow` times as slow as usual; `noise` of the force relative to that of each joint.
+/// Simulates sums of sines, slowed down by the factor `slow`; `noise` is relative to the force of each joint.
 fn log(arm: &Mechanism, count: usize, slow: f64, noise: f64, rng: &mut Rng) -> Log {
     let n = arm.nv();
     let mut out = Log { q: vec![], v: vec![], a: vec![], tau: vec![], count };
@@ -54,7 +54,7 @@ fn found(equations: &Equations<'_>, log: &Log, independent: f64) -> Identificati
     identify(equations, &summary, None, &IdentifyOptions::default()).unwrap()
 }
 
-/// Root mean square of errors over standard errors.
+/// Returns the root mean square of errors divided by standard errors.
 fn score(equations: &Equations<'_>, found: &Identification) -> f64 {
     let truth = true_values(equations);
     let base = found.base_parameters.iter().zip(&truth).map(|(b, x)| ((b.value - x) / b.std_error).powi(2));
@@ -68,7 +68,7 @@ fn terms_of_a_joint_that_is_held_are_not_what_rounding_makes_of_them() {
     let equations = Equations::new(&arm, TERMS, DEFAULT_SNAP).unwrap();
     for (held, shake) in [(2, 0.0), (3, 1e-13), (5, 1e-11), (4, 1e-8)] {
         let mut log = log(&arm, 800, 1.0, 1e-3, &mut rng);
-        // As a filter leaves a constant: rounding, or the rest of an encoder's noise. The force is that of the joint at rest.
+        // A filtered constant: rounding errors, or the remaining noise of an encoder. The force is that of the joint at rest.
         for k in 0..log.count {
             let row = 6 * k..6 * k + 6;
             let i = 6 * k + held;
@@ -88,7 +88,7 @@ fn terms_of_a_joint_that_is_held_are_not_what_rounding_makes_of_them() {
         }
         let out = found(&equations, &log, 1.0);
         let joint = &out.joints[held];
-        // The prior is as wide as forces allow: it keeps the term within a few times that (below 100 N m s here).
+        // The width of the prior follows from the forces: it keeps the term within a few times that (below 100 N m s here).
         assert!(joint.viscous.unwrap() < 100.0, "{held} {shake}: {:?}", joint.viscous);
         let told =
             out.not_shown.iter().any(|c| c.keys().any(|k| k.ends_with(&format!("{}.viscous", joint.name))));
@@ -104,7 +104,7 @@ fn what_only_the_rest_of_noise_moves_is_not_shown() {
     let equations = Equations::new(&arm, TERMS, DEFAULT_SNAP).unwrap();
     let mut all = log(&arm, 2000, 1.0, 1e-2, &mut rng);
     assert_eq!(found(&equations, &all, 1.0).excited, equations.rank());
-    // Only the second joint moves; the others stand still, or almost.
+    // Only the second joint moves; the others are at rest, or nearly.
     let mut shown = |rest: f64| {
         for k in 0..all.count {
             for j in (0..6).filter(|j| *j != 1) {
@@ -124,8 +124,8 @@ fn what_only_the_rest_of_noise_moves_is_not_shown() {
     assert!(still < equations.rank() && shown(1e-8) == still && shown(1e-10) == still, "{still}");
 }
 
-/// Slow motions with few independent samples: errors are as stated, in 24 draws of 36 base parameters each. The mean square of
-/// as many standard normal numbers, even of only six independent ones per draw, is above two with a chance below 1e-9.
+/// Standard errors hold for slow motions with few independent samples, in 24 draws of 36 base parameters each. The mean square of
+/// as many standard normal numbers, even with only six independent ones per draw, exceeds two with a probability below 1e-9.
 #[test]
 fn few_samples_do_not_make_a_joint_count_for_ever_more() {
     let mut rng = Rng(73);

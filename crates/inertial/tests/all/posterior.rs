@@ -1,4 +1,5 @@
-//! Samples of the posterior of consistent bodies: against a distribution in closed form, stated coverage, and standard errors.
+//! Samples of the posterior of consistent bodies, compared with a closed-form distribution, the stated coverage, and standard
+//! errors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,8 +20,8 @@ fn pseudo(x: &DVector<f64>) -> Matrix4<f64> {
     PseudoInertia::from(&Inertia::from_parameters(&Parameters::from_column_slice(x.as_slice()))).0
 }
 
-/// Without data the posterior is the prior: `det(P)^w exp(-w tr(C P))` is Wishart's distribution with `2 w + 5` degrees of freedom
-/// and scale `C⁻¹/(2 w)`.
+/// Without data the posterior is the prior: `det(P)^w exp(-w tr(C P))` is a Wishart distribution with `2 w + 5` degrees of
+/// freedom and scale `C⁻¹/(2 w)`.
 #[test]
 fn without_data_the_posterior_is_wishart() {
     const STEPS: usize = 100_000;
@@ -47,17 +48,17 @@ fn without_data_the_posterior_is_wishart() {
         for (i, j) in (0..4).flat_map(|i| (i..4).map(move |j| (i, j))) {
             let exact = degrees * scale[(i, j)];
             let spread = degrees * (scale[(i, j)].powi(2) + scale[(i, i)] * scale[(j, j)]);
-            // Neighbours in the chain are dependent: some fifty steps count as one independent point, which leaves 2.2 % of a
-            // standard deviation; five times that. Variances of skewed values are less certain.
+            // Neighbouring points of the chain are dependent: some fifty steps count as one independent point, with a standard
+            // error of 2.2 % of a standard deviation. The bound is five times that. Variances of skewed values are less certain.
             assert!((mean[(i, j)] - exact).abs() < 0.11 * spread.sqrt(), "{weight} {i}{j}: {mean} {exact}");
             assert!((variance[(i, j)] / spread - 1.0).abs() < 0.25, "{weight} {i}{j}: {variance} {spread}");
         }
     }
 }
 
-/// Bodies within a few standard errors of the boundary, 500 experiments: intervals of 95 % contain the truth in 95 % ± 4 %.
+/// Intervals of 95 % contain the truth in 95 % ± 4 % of 500 experiments with bodies within a few standard errors of the boundary.
 ///
-/// Truths are uniform in a box around a body without thickness, and the prior is flat: then the stated coverage is exact.
+/// True values are uniform in a box around a body without thickness, and the prior is flat: the stated coverage is then exact.
 #[test]
 fn intervals_cover_as_stated_near_the_boundary() {
     const DRAWS: usize = 500;
@@ -88,7 +89,7 @@ fn intervals_cover_as_stated_near_the_boundary() {
         let measured = DVector::from_fn(10, |k, _| truth[k] + noise[k] * normal(&mut rng));
         impossible += usize::from(pseudo(&measured).cholesky().is_none());
         let problem = ConicLeastSquares::body(gram.clone(), &gram * &measured, 0.0);
-        // Any start inside will do after some hundred steps.
+        // Any interior start is sufficient after some hundred steps.
         let start = &centre + parameters(&Matrix4::from_diagonal(&nalgebra::vector![0.02, 0.02, 0.02, 0.1]));
         let mut sampler = Sampler::new(&problem, &start, draw as u64).unwrap();
         (0..300).for_each(|_| sampler.step());
@@ -103,7 +104,7 @@ fn intervals_cover_as_stated_near_the_boundary() {
             *covered += usize::from(end(0.025) <= *truth && *truth <= end(0.975));
         }
     }
-    // The experiment is about the boundary: many least-squares estimates are impossible.
+    // Many least-squares estimates are infeasible, as intended near the boundary.
     assert!(impossible > DRAWS / 4, "{impossible}");
     for (k, covered) in covered.into_iter().enumerate() {
         let share = covered as f64 / DRAWS as f64;
@@ -111,7 +112,7 @@ fn intervals_cover_as_stated_near_the_boundary() {
     }
 }
 
-/// Where data determine a robot well, credible intervals are two standard errors wide on either side.
+/// Credible intervals extend two standard errors to either side if the data determine a robot well.
 #[test]
 fn strong_data_give_gaussian_intervals() {
     let arm = model("planar-2r");
@@ -129,14 +130,14 @@ fn strong_data_give_gaussian_intervals() {
     for (parameter, interval) in found.base_parameters.iter().zip(&posterior.intervals) {
         assert_eq!(parameter.name, interval.name);
         let half = 0.5 * (interval.upper - interval.lower) / parameter.std_error;
-        // 1.96, with 5 % of the error of a quantile from 400 points, and what the prior bends.
+        // 1.96, with 5 % error of a quantile from 400 points and the effect of the prior.
         assert!((half - 1.96).abs() < 0.35, "{interval:?} {parameter:?}");
         assert!(interval.lower < parameter.value && parameter.value < interval.upper);
     }
-    // Masses of bodies that a planar arm does not show are as uncertain as the prior, and positive.
+    // The mass of a body that a planar arm does not excite is as uncertain as the prior, and positive.
     let mass = posterior.intervals.iter().find(|i| i.name == "link1.m").unwrap();
     assert!(mass.lower > 0.0 && mass.upper > 2.0 * mass.lower, "{mass:?}");
-    // Same seed, same points.
+    // The same seed gives the same points.
     assert_eq!(identify(&equations, &summary, None, &options).unwrap().posterior, found.posterior);
     let plain = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
     assert!(identify(&equations, &summary, None, &plain).unwrap().posterior.is_none());

@@ -1,5 +1,5 @@
-//! Inverse dynamics and the torque regressor: against each other, against plain reference algorithms, and every way to
-//! the same numbers (one sample, many, packed, dense, with and without vector instructions, any number of threads).
+//! Inverse dynamics and the torque regressor: compared with each other, with simple reference algorithms, and between all
+//! variants (one sample, many, packed, dense, with and without vector instructions, any number of threads).
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use inertial::Error;
 use inertial::dynamics::{Arithmetic, Four, FrameMotion, InverseDynamics, RegressorGradient, Samples};
 use inertial::mechanism::{BodyKind, BuildOptions, JointSpec, JointType, LinkSpec, Mechanism};
 
-/// Rounding of a few hundred operations on well-scaled mechanisms of up to ten links.
+/// Rounding error of a few hundred operations on well-scaled mechanisms of up to ten links.
 const ROUNDING: f64 = 1e-11;
 
 fn product(y: &[f64], p: &[f64]) -> Vec<f64> {
@@ -22,7 +22,7 @@ fn rnea(mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64]) -> Vec<f64> {
     tau
 }
 
-/// `count` states: the case's own and random others.
+/// Returns `count` states: that of the case and random others.
 fn states(case: &mut Case, count: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let (mut q, mut v, mut a) = (case.q.clone(), case.v.clone(), case.a.clone());
     for _ in 1..count {
@@ -58,7 +58,7 @@ fn frames_move_as_in_world_coordinates() {
             let motion = FrameMotion { acceleration, angular_velocity, angular_acceleration };
             let result = dynamics.frame_motion(&mut dynamics.scratch(), &samples, body, &pose, motion);
             if mechanism.bodies()[body].kind == BodyKind::SymmetricRotor {
-                assert!(result.unwrap_err().to_string().contains("none that a frame can be fixed on"));
+                assert!(result.unwrap_err().to_string().contains("no frame can be fixed to body"));
                 refused += 1;
                 continue;
             }
@@ -69,7 +69,7 @@ fn frames_move_as_in_world_coordinates() {
                 let (q, own) = (&q[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
                 let world = &world_bodies(mechanism, q, &v[own.clone()], &a[own])[body];
                 let frame = world.pose * pose;
-                // Of the point of the body that is at the frame's origin.
+                // Motion of the point of the body at the origin of the frame.
                 let at = |m: &inertial::spatial::Motion<f64>| m.linear + m.angular.cross(&frame.translation);
                 let proper = at(&world.acceleration) + world.velocity.angular.cross(&at(&world.velocity));
                 for (out, x) in
@@ -129,12 +129,12 @@ fn vector_instructions_change_only_rounding() {
     }
 }
 
-/// Batches run the same operations on each sample, so they agree to the last bit; the regressor of one configuration
-/// takes its sums in another order.
+/// Batches run the same operations on each sample, so they agree to the last bit; the regressor of one configuration uses another
+/// order of summation.
 #[test]
 fn packed_dense_and_single_are_the_same() {
     for (number, mut case) in cases(200, Features::ALL).enumerate() {
-        // Whole blocks of lanes and every remainder, none at all included.
+        // Whole blocks of lanes and every remainder, including zero samples.
         let count = number % 10;
         let (q, v, a) = states(&mut case, count.max(1));
         let m = &case.mechanism;
@@ -201,7 +201,7 @@ fn any_number_of_threads_gives_the_same_bits() {
     assert!(first == all[1] && first == all[2]);
 }
 
-/// Rows of the layout lie together and cover what can be other than zero.
+/// Rows of the layout are contiguous and cover all entries that can be nonzero.
 #[test]
 fn layout_covers_the_regressor() {
     for case in cases(60, Features::LINEAR) {
@@ -250,7 +250,7 @@ fn splitting_a_link_into_fixed_pieces_changes_nothing() {
     }
 }
 
-/// Angles of many turns; the reference reduces them with the system's library.
+/// Angles of many turns are reduced exactly; the reference uses the system library.
 #[test]
 fn large_angles_are_reduced_exactly() {
     for case in cases(60, Features::PLAIN) {
@@ -288,7 +288,7 @@ fn wrong_sizes_are_refused() {
     assert!(dynamics.packed_regressors(&mut foreign, &samples, |_| ()).is_err());
 }
 
-/// The backward recursion against finite differences of the forward one, for every joint type, rotors and couplings.
+/// The backward recursion agrees with finite differences of the forward one for every joint type, rotors and couplings.
 #[test]
 fn gradients_of_weighted_regressors_are_those_of_finite_differences() {
     for mut case in cases(60, Features::ALL) {
@@ -297,7 +297,7 @@ fn gradients_of_weighted_regressors_are_those_of_finite_differences() {
         let dynamics = InverseDynamics::new(m);
         let size = dynamics.layout().len();
         let mut scratch = dynamics.scratch();
-        // Two samples, so that lanes are told apart.
+        // Two different samples, to distinguish the lanes.
         let other = case.rng.positions(m);
         let q = [case.q.clone(), other].concat();
         let v = [case.v.clone(), case.rng.values(nv, 2.0)].concat();
@@ -341,8 +341,8 @@ fn gradients_of_weighted_regressors_are_those_of_finite_differences() {
                     sum(q, v, &shifted(a, 1.0)) - sum(q, v, &shifted(a, -1.0)),
                 ];
                 for (found, difference) in out.iter().zip(differences) {
-                    // Central differences err by h² of third derivatives and by rounding over h; rotors at high ratios
-                    // make both large, in proportion to the gradient itself.
+                    // Central differences have errors of h² times third derivatives and of rounding over h; rotors with high
+                    // ratios make both large, in proportion to the gradient itself.
                     let found = found[s * nv + i];
                     let error = (found - difference / (2.0 * h)).abs();
                     assert!(error < 1e-6 * (size + found.abs()), "{found} {}", difference / (2.0 * h));

@@ -1,4 +1,4 @@
-//! The recursion against the golden figures.
+//! Recursion, compared with the golden figures.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,7 +41,7 @@ fn golden_models_in_all_variants() {
                 v[k].as_array().unwrap().iter().map(|d| d.as_u64().unwrap() as usize).collect::<Vec<_>>()
             };
             let (dv, dk, dt) = (dims("dim_V"), dims("dim_K"), dims("dim_T"));
-            // The golden count of rotors' parameters is four; three of them always move to the carrier.
+            // The golden count has four parameters per rotor; three of them always move to the carrier.
             let extra = if flag("rotors") { 3 } else { 0 };
             for (body, &(v, k, t)) in m.bodies()[skip..].iter().zip(&spans[skip..]) {
                 let i = body.name.trim_start_matches("link").parse::<usize>().unwrap() - 1;
@@ -63,7 +63,8 @@ fn robustness_cases_are_exact_without_snapping() {
     }
 }
 
-/// Both bases of appendix G: the rows of one vanish on the vectors of the other, and together they fill the space.
+/// The two bases of appendix G are complementary: the rows of one vanish on the vectors of the other, and together they span the
+/// space.
 #[test]
 fn system_bases_are_complementary() {
     let mut covered = 0;
@@ -99,7 +100,7 @@ fn system_bases_are_complementary() {
     assert!(covered > 40, "{covered}");
 }
 
-/// A rotor that turns as its joint does, about a parallel axis, adds nothing (section 8); any other adds one.
+/// A rotor that turns like its joint about a parallel axis adds no base parameter (section 8); any other rotor adds one.
 #[test]
 fn direct_drives_add_nothing() {
     let g = golden::file("puma560");

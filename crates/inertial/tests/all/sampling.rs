@@ -1,4 +1,4 @@
-//! Exact sampling against the recursion, singular values and inverse dynamics; other sensors than all torques.
+//! Exact sampling, compared with the recursion, singular values and inverse dynamics; other sensors than all torques.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ fn complete(mechanism: &Mechanism, regime: Regime) -> Experiment {
     Experiment::complete(mechanism.base() == Base::Floating, regime)
 }
 
-/// The recursion over both primes and in floating point, exact sampling and singular values, on every kind of tree.
+/// The recursion over both primes and in floating point, exact sampling and singular values agree on every kind of tree.
 #[test]
 fn all_methods_agree_on_random_trees() {
     let (mut covered, mut clear, mut unclear) = (0, 0, 0);
@@ -33,7 +33,7 @@ fn all_methods_agree_on_random_trees() {
             let rank = question.sampled_rank::<First>(&geometry);
             assert_eq!(question.sampled_rank::<Second>(&geometry), rank, "{regime:?}");
             let singular = question.numeric_rank(&geometry).unwrap();
-            // Where singular values leave a clear gap, it is the right one.
+            // A clear gap of the singular values gives the correct rank.
             if singular.margin() > 1e4 {
                 clear += 1;
                 assert_eq!(singular.rank, rank, "{regime:?} {singular:?}");
@@ -45,7 +45,7 @@ fn all_methods_agree_on_random_trees() {
             let all = m.parameter_count();
             assert_eq!((all - first, all - second), (rank, rank), "{regime:?}");
             let (rough, gap) = numeric_recursion(&geometry, &topology, regime);
-            // Rounding may hide a rank, but not where the gap is clear.
+            // Rounding errors may hide the rank, but not if the gap is clear.
             if gap.kept > 1e4 * gap.dropped {
                 assert_eq!(all - rough, rank, "{regime:?} {gap:?}");
             } else {
@@ -56,7 +56,7 @@ fn all_methods_agree_on_random_trees() {
     assert!(covered > 100 && clear > 250 && unclear < 15, "{covered} {clear} {unclear}");
 }
 
-/// What the analysis says cannot be known changes no torque.
+/// Changes along the null space of the analysis do not change the torques.
 #[test]
 fn null_vectors_leave_inverse_dynamics_unchanged() {
     for mut case in cases(60, Features::LINEAR) {
@@ -79,7 +79,7 @@ fn null_vectors_leave_inverse_dynamics_unchanged() {
     }
 }
 
-/// Torque regressors at random states, computed in another way, span what the energy says (section 7.4).
+/// Torque regressors at random states, computed independently, have the rank of the energy regressor (section 7.4).
 #[test]
 fn energy_tells_what_torques_tell() {
     let mut clear = 0;
@@ -96,7 +96,7 @@ fn energy_tells_what_torques_tell() {
         let found = rank(&rows, 1e-10).unwrap();
         let answer = analyze(m, &AnalyzeOptions::default()).unwrap();
         assert!(answer.certificate.exact);
-        // Where singular values leave a clear gap, it is the right one.
+        // A clear gap of the singular values gives the correct rank.
         if found.margin() > 1e3 {
             clear += 1;
             assert_eq!(answer.rank, found.rank, "{found:?}");
@@ -135,7 +135,8 @@ fn free_flight_loses_at_least_the_total_mass() {
         answer.rank
     };
     let full = analyze(&m, &AnalyzeOptions::default()).unwrap();
-    // Without a torque every equation is homogeneous, and no scale can be known (remark 10); a torque sensor gives it.
+    // Without a torque every equation is homogeneous and the scale is not identifiable (remark 10); a torque sensor determines
+    // it.
     assert_eq!((flight(Measured::BaseWrench), flight(Measured::Both), full.rank), (51, 52, 52));
     let options = AnalyzeOptions { ballistic: true, ..AnalyzeOptions::default() };
     let fixed = golden::model(&g, false, true, false);
@@ -154,7 +155,7 @@ fn fewer_torque_sensors_reveal_less() {
     assert_eq!(rank(&all), 36);
     assert_eq!(rank(&[]), 0);
     assert!(rank(&all[3..]) < rank(&all[2..]) && rank(&all[2..]) < 36);
-    // The last joint alone: hx, hy and the inertias of the last link that its own axis feels.
+    // The last joint alone: hx, hy and the inertias of the last link that affect its own axis.
     assert_eq!(rank(&["joint6"]), 7);
     let wrong = AnalyzeOptions { torque_joints: Some(vec!["elbow".into()]), ..AnalyzeOptions::default() };
     assert_eq!(
@@ -187,7 +188,7 @@ fn every_method_gives_the_same_base_parameters() {
     }
 }
 
-/// The appendix G basis holds exactly at random configurations.
+/// The basis of appendix G lies exactly in the null space at random configurations.
 #[test]
 fn null_vectors_of_the_recursion_vanish_exactly() {
     let (mut covered, mut vectors) = (0, 0);

@@ -1,4 +1,4 @@
-//! SDF: random mechanisms in all ways to say where frames are, and texts that are wrong.
+//! SDF: random mechanisms with all ways to specify frames, and invalid texts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use inertial::mechanism::{Base, BuildOptions, JointType, MechanismBuilder, read}
 use inertial::spatial::{Inertia, Pose};
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3, vector};
 
-/// A pose as text, in one of the ways to write it.
+/// Formats a pose in one of the possible notations.
 fn pose(rng: &mut Rng, pose: &Pose<f64>, attributes: &str) -> String {
     let rotation = Rotation3::from_matrix_unchecked(pose.rotation);
     let t = pose.translation;
@@ -34,7 +34,7 @@ fn pose(rng: &mut Rng, pose: &Pose<f64>, attributes: &str) -> String {
 }
 
 fn text_of_inertia(rng: &mut Rng, inertia: &Inertia<f64>) -> String {
-    // Along axes of its own.
+    // The tensor is given along random axes.
     let turn = rng.rotation();
     let (com, tensor) = (inertia.com().unwrap(), turn.transpose() * inertia.about_com() * turn);
     let mut out = String::from("<inertial>");
@@ -48,21 +48,22 @@ fn text_of_inertia(rng: &mut Rng, inertia: &Inertia<f64>) -> String {
     out + "</inertia></inertial>"
 }
 
-/// The mechanism in SDF: links in frames of their own, and poses relative to the model, to other links, to joints and to frames.
+/// Writes the mechanism as SDF: links in their own frames, and poses relative to the model, to other links, to joints and to
+/// frames.
 fn text(rng: &mut Rng, model: &MechanismBuilder) -> String {
     let place = rng.pose();
     let mut out = String::from("<sdf version='1.9'><world name='w'>");
     let g = model.gravity;
     let _ = write!(out, "<gravity>{:?} {:?} {:?}</gravity><model name='m'>", g.x, g.y, g.z);
     out += &pose(rng, &place, "");
-    // Frames of the mechanism in the frame of the model, and of the SDF links in those of the mechanism.
+    // Frames of the mechanism in the model frame, and frames of the SDF links in those of the mechanism.
     let mut frames = vec![("ground".to_owned(), place.inverse(), Pose::identity())];
     for joint in &model.joints {
         let parent = frames.iter().find(|f| f.0 == joint.parent).unwrap().1;
         let frame = parent * joint.origin;
         let mut own = rng.pose();
         if joint.joint_type == JointType::Spherical {
-            // Its coordinates are along the axes of the link.
+            // The coordinates of a ball joint are along the axes of the link.
             own.rotation = Matrix3::identity();
         }
         let link = frame * own;
@@ -93,7 +94,7 @@ fn text(rng: &mut Rng, model: &MechanismBuilder) -> String {
         out += "</link>";
         let _ =
             write!(out, "<frame name='mark_{child}'>{}</frame>", pose(rng, &link, "relative_to='__model__'"));
-        // The joint's frame has its origin on the axis and any direction.
+        // The joint frame has its origin on the axis and any orientation.
         let turn = Pose::new(rng.rotation(), Vector3::zeros());
         let parent = if joint.parent == "ground" { "world".to_owned() } else { joint.parent.clone() };
         let parent = if parent != "world" && rng.chance(0.3) { format!("mark_at_{parent}") } else { parent };
@@ -120,7 +121,7 @@ fn text(rng: &mut Rng, model: &MechanismBuilder) -> String {
             "<joint name='{}' type='{kind}'>{at}<parent>{parent}</parent><child>{child}</child>{axes}</joint>",
             joint.name
         );
-        // Something that moves with the link, to hang others from.
+        // A frame attached to the link, as parent of other joints.
         let _ = write!(out, "<frame name='mark_at_{child}' attached_to='{child}'/>");
         frames.push((child.clone(), frame, own));
     }
@@ -146,10 +147,10 @@ fn random_mechanisms_move_alike() {
         let found = found.build(&BuildOptions::default()).unwrap();
         assert_eq!(found.nq(), case.mechanism.nq());
         let expected = reference_rnea(&case.mechanism, &case.q, &case.v, &case.a);
-        // Poses go through angles and quaternions: some dozen roundings.
+        // Poses pass through angles and quaternions: some dozen rounding errors.
         assert_close(&reference_rnea(&found, &case.q, &case.v, &case.a), &expected, 1e-9, &case.label);
         checked += 1;
-        // New values, read back.
+        // New values are written and read back.
         let mut other = found.parameters();
         for block in found.parameter_blocks() {
             let inertia = case.rng.inertia();
@@ -180,7 +181,7 @@ fn files_are_read_as_meant() {
     assert_eq!((joints[0].dynamics.damping, joints[0].dynamics.friction), (0.5, 1.0));
     assert_eq!((joints[1].limits.upper, joints[1].limits.lower), (f64::INFINITY, f64::NEG_INFINITY));
     assert_eq!(joints[2].follows, Some(1));
-    // The elbow is 0.05 m before the frame of its link, which is turned by 90 degrees about x: y of the model is -z of the link.
+    // The elbow is 0.05 m before the frame of its link, which is rotated by 90 degrees about x: y of the model is -z of the link.
     let lower = &arm.bodies()[arm.joints()[1].body];
     assert!((lower.placement.translation - vector![0.3, 0.0, 0.0]).amax() < 1e-12, "{lower:?}");
     assert!((lower.inertia.com().unwrap() - vector![0.15, 0.0, 0.0]).amax() < 0.05);

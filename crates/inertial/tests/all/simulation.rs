@@ -1,4 +1,4 @@
-//! Simulated motion obeys the laws of mechanics, and agrees with other ways to the same numbers.
+//! Simulated motion obeys the laws of mechanics and agrees with independent computations.
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
@@ -11,7 +11,7 @@ use inertial::simulation::{Forward, FreeFlyer, JointForces, PoseRule, Prescribed
 use inertial::spatial::{Force, Inertia, Pose};
 use nalgebra::{Matrix3, Vector3, vector};
 
-/// The dual-arm robot with a wheel more, on an arm, and a momentum.
+/// Returns the dual-arm robot with an additional wheel on an arm.
 fn flying() -> MechanismBuilder {
     let mut builder = builtin::get("space-dual-arm").unwrap();
     builder.wheels.push(WheelSpec {
@@ -32,7 +32,7 @@ fn total() -> Force<f64> {
     Force::new(vector![a, b, c], vector![x, y, z])
 }
 
-/// A smooth motion of everything that is not the base.
+/// Sets a smooth motion of all coordinates except those of the base.
 fn swing(t: f64, q: &mut [f64], v: &mut [f64], wheels: &mut [f64]) {
     for (k, (q, v)) in q[7..].iter_mut().zip(&mut v[6..]).enumerate() {
         let (phase, rate) = (k as f64, 0.5 + 0.1 * k as f64);
@@ -72,7 +72,7 @@ fn a_free_flight_keeps_momentum_and_its_centre_of_mass_goes_straight() {
     let mass: f64 = robot.bodies().iter().map(|b| b.inertia.mass).sum();
     let mut last = (0.0, 0.0);
     fly(&mut flyer, 0.1, 601, |t, q, v, wheels, own| {
-        // The sum over bodies in the world's frame shares no step with the solution for the base.
+        // The sum over bodies in the world frame is independent of the solution for the base.
         let mut at_world = momentum(&robot, &mut ws, q, v, Frame::World).unwrap();
         let in_base = momentum(&robot, &mut ws, q, v, Frame::Base).unwrap();
         assert!((in_base - *own).to_vector().amax() < 1e-9 * 300.0, "{:?}", in_base - *own);
@@ -88,7 +88,7 @@ fn a_free_flight_keeps_momentum_and_its_centre_of_mass_goes_straight() {
         let start = *start.get_or_insert(centre);
         last.1 = f64::max(last.1, (centre - start - total().linear * (t / mass)).norm());
     });
-    // Momentum is up to 300 N m s: rounding. The centre of mass shows the error of the integration.
+    // The momentum is up to 300 N m s: its error is rounding error. The centre of mass shows the integration error.
     assert!(last.0 < 1e-9, "momentum drifts by {}", last.0);
     assert!(last.1 < 1e-9, "the centre of mass strays by {}", last.1);
 }
@@ -97,7 +97,7 @@ fn a_free_flight_keeps_momentum_and_its_centre_of_mass_goes_straight() {
 fn wheels_are_bodies_that_only_spin() {
     let described = flying();
     let robot = described.build(&BuildOptions::default()).unwrap();
-    // The same robot with its wheels as links on hinges of their own: what they weigh when locked leaves the carrier.
+    // The same robot with its wheels as links on separate hinges: the inertia of the locked wheels is removed from the carrier.
     let mut explicit = described.clone();
     explicit.wheels.clear();
     for (k, wheel) in described.wheels.iter().enumerate() {
@@ -119,7 +119,7 @@ fn wheels_are_bodies_that_only_spin() {
     let mut motion = |t: f64, q: &mut [f64], v: &mut [f64], _: &mut [f64]| {
         swing(t, &mut q[..13], &mut v[..12], &mut wheels);
         v[12..].copy_from_slice(&wheels);
-        // Its angle does not matter: a wheel is symmetric.
+        // The angle has no effect: a wheel is symmetric.
         q[13..].fill(t);
     };
     for k in 0..40 {
@@ -184,7 +184,7 @@ fn a_wheel_must_be_one() {
         let error = build(change);
         assert!(error.contains(message) && error.contains("wheel \""), "{error}");
     }
-    // A carrier that is lumped into another body turns the axis.
+    // A carrier that is lumped into another body rotates the axis.
     let mut builder = flying();
     let turn = Pose::from_xyz_rpy([0.1, 0.2, 0.3], [0.0, 0.0, std::f64::consts::FRAC_PI_2]);
     builder.links.push(LinkSpec { name: "box".into(), inertia: None, line: None });
@@ -193,7 +193,7 @@ fn a_wheel_must_be_one() {
     let robot = builder.build(&BuildOptions::default()).unwrap();
     assert_eq!(robot.wheels()[0].body, 1);
     assert!((robot.wheels()[0].axis - Vector3::y()).norm() < 1e-15);
-    // Bolted down, the base takes its wheels along; that of the arm stays.
+    // A fixed base has no wheels; the wheel of the arm remains.
     let options = BuildOptions { base: Some(inertial::mechanism::Base::Fixed), ..Default::default() };
     let fixed = flying().build(&options).unwrap();
     assert_eq!(fixed.wheels().iter().map(|w| w.name.as_str()).collect::<Vec<_>>(), ["skew"]);
@@ -215,7 +215,7 @@ fn passive_motion_keeps_energy_for_a_minute() {
         let closed = ClosedMechanism::new(&m).unwrap();
         let mut q = closed.assembled().to_vec();
         q[..start.len()].copy_from_slice(start);
-        // The arm is simulated for a fifth of the time: it is the slowest here, and its energy is the largest.
+        // The arm is simulated for a fifth of the time: it is the slowest case and has the largest energy.
         let seconds = if name == "arm7" { 12 } else { 60 };
         let mut forward = Forward::new(&closed, JointForces::none(&m), &q, &vec![speed; m.nv()]).unwrap();
         let mut reading = Reading::new(&closed);
@@ -234,7 +234,7 @@ fn passive_motion_keeps_energy_for_a_minute() {
 
 #[test]
 fn a_thrown_robot_keeps_energy_and_momentum_whatever_acts() {
-    // Every kind of joint, falling, its motors and an external wrench at work: all of it is accounted for.
+    // Every kind of joint, in free fall, with motors and an external wrench: the balance includes all of them.
     let mut rng = Rng(11);
     let rod =
         Inertia::from_com(1.5, vector![0.1, 0.05, -0.2], Matrix3::from_diagonal(&vector![0.05, 0.06, 0.04]));
@@ -272,10 +272,10 @@ fn a_thrown_robot_keeps_energy_and_momentum_whatever_acts() {
         forward.advance(t, t + 0.1, torque).unwrap();
     }
     let balance = forward.balance().unwrap();
-    // Falling for three seconds it has some 4000 J and 300 N s.
+    // After three seconds of free fall it has some 4000 J and 300 N s.
     assert!(balance.energy < 1e-9 && balance.momentum.unwrap() < 1e-9, "{balance:?}");
     assert!(balance.energy_scale > 1e3, "{balance:?}");
-    // Without weight or forces, momentum itself stays what it was.
+    // Without gravity and forces the momentum is constant.
     let free = m.clone().with_gravity(Vector3::zeros());
     let closed = ClosedMechanism::new(&free).unwrap();
     let mut forward = Forward::new(&closed, JointForces::none(&free), &q, &v).unwrap();
@@ -293,7 +293,7 @@ fn a_thrown_robot_keeps_energy_and_momentum_whatever_acts() {
 
 #[test]
 fn forward_and_inverse_dynamics_agree() {
-    // Joints follow a motion; its forces, with friction and springs, make the same motion again.
+    // Joints follow a motion; its forces, with friction and springs, reproduce the motion.
     for name in ["cheetah-leg", "2rru-1rrs", "four-bar"] {
         let mut builder = builtin::get(name).unwrap();
         for (k, joint) in builder.joints.iter_mut().enumerate() {
@@ -336,7 +336,7 @@ fn forward_and_inverse_dynamics_agree() {
                 [("q", &given.q, &found.q), ("v", &given.v, &found.v), ("a", &given.a, &found.a)]
             {
                 let apart = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                // Errors of the state grow little in half a second; accelerations are its image.
+                // Errors of the state grow little in half a second; accelerations are functions of the state.
                 assert!(apart < 1e-8, "{name} {t}: {what} differs by {apart:.1e}");
             }
             assert!((0..6).all(|k| (given.wrench[k] - found.wrench[k]).abs() < 1e-6), "{name}");
@@ -346,7 +346,7 @@ fn forward_and_inverse_dynamics_agree() {
 
 #[test]
 fn free_flight_and_forward_dynamics_agree() {
-    // The forces of a free flight's motion, applied to the robot, give that flight again.
+    // The forces of a free flight, applied to the robot, reproduce that flight.
     let mut builder = builtin::get("space-dual-arm").unwrap();
     builder.wheels.clear();
     let m = builder.build(&BuildOptions::default()).unwrap();
@@ -359,7 +359,8 @@ fn free_flight_and_forward_dynamics_agree() {
     let dynamics = inertial::dynamics::InverseDynamics::new(&m);
     let mut scratch = dynamics.scratch();
     let mut probe = FreeFlyer::new(&m).unwrap().with_momentum(total());
-    // Accelerations by differences would be too coarse: the base's follow from no external wrench at given joint accelerations.
+    // Accelerations by differences would be too inaccurate: those of the base follow from zero external wrench at given joint
+    // accelerations.
     let mut mass = vec![0.0; m.nv() * m.nv()];
     let mut ws = Workspace::new(&m);
     let mut pose = q.clone();
@@ -368,7 +369,7 @@ fn free_flight_and_forward_dynamics_agree() {
         flyer.advance(t, t + 0.05, &mut q, swing).unwrap();
         forward
             .advance(t, t + 0.05, |s, tau| {
-                // The flight's own state at s, from its exact pose at the start of the sample.
+                // State of the flight at s, from the exact pose at the start of the sample.
                 let (mut qs, mut vs, mut a) = (pose.clone(), vec![0.0; m.nv()], vec![0.0; m.nv()]);
                 if s > t {
                     probe.advance(t, s, &mut qs, swing).unwrap();

@@ -1,4 +1,4 @@
-//! What goes into a simulation and comes out of it over time: integration, interpolation, noise.
+//! Inputs and outputs of a simulation over time: integration, interpolation, noise.
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
@@ -26,7 +26,7 @@ fn rates_of_positions_are_what_integration_does() {
             q
         };
         for ((plus, minus), rate) in moved(h).iter().zip(moved(-h)).zip(&rates) {
-            // The error of central differences is some h² = 1e-10.
+            // The error of central differences is about h² = 1e-10.
             assert!(((plus - minus) / (2.0 * h) - rate).abs() < 1e-9, "{round} {joint:?}");
         }
     }
@@ -46,7 +46,7 @@ fn the_integrator_follows_an_eccentric_orbit_and_gives_up_at_a_pole() {
     for (y, start) in y.iter().zip(start) {
         assert!((y - start).abs() < 1e-9, "{y} {start}");
     }
-    // y' = y² is infinite at t = 1.
+    // The solution of y' = y² is infinite at t = 1.
     let error = Extrapolation::new(1, 1e-10).advance(0.0, 2.0, &mut [1.0], |_, y, rate| {
         rate[0] = y[0] * y[0];
         Ok(())
@@ -84,7 +84,7 @@ fn curves_meet_their_samples_and_what_lies_between() {
         assert_eq!(quintic.at(&times, t), truth(t), "{k}");
         assert_eq!(spline.at(&times, t)[0], if k == 39 { spline.at(&times, t)[0] } else { truth(t)[0] });
     }
-    // It rests beyond its ends.
+    // The curve is at rest beyond its ends.
     assert_eq!(spline.at(&times, 9.0), [truth(times[39])[0], 0.0, 0.0]);
     assert!(Curve::new(&[0.0, 0.0], vec![0.0; 2], None, None).is_err());
     assert!(Curve::new(&[0.0, 1.0], vec![0.0; 3], None, None).is_err());
@@ -115,7 +115,7 @@ fn a_course_gives_the_motion_of_every_joint_back() {
     let count = 201;
     let step = 0.01;
     let mut rng = Rng(3);
-    // The motion is integrated from smooth velocities, so that positions and velocities belong together.
+    // The motion is integrated from smooth velocities, so that positions and velocities are consistent.
     let phases = rng.values(m.nv(), 3.0);
     let velocity = |t: f64| -> Vec<f64> { phases.iter().map(|p| (1.5 * t + p).sin()).collect() };
     let change = |t: f64| -> Vec<f64> { phases.iter().map(|p| 1.5 * (1.5 * t + p).cos()).collect() };
@@ -139,7 +139,7 @@ fn a_course_gives_the_motion_of_every_joint_back() {
         advance(t, t + 0.5 * step, &mut q);
         halfway.push(q.clone());
         advance(t + 0.5 * step, t + step, &mut q);
-        // A quaternion and its negative are the same: logs flip them.
+        // A quaternion and its negative are the same rotation: the sign may change within a log.
         rows.push(
             q.iter()
                 .enumerate()
@@ -217,14 +217,14 @@ fn sensors_have_the_noise_that_was_asked_for() {
     }
     let n = f64::from(count);
     let deviation = |k: usize| (squares[k] / n - (sums[k] / n).powi(2)).sqrt();
-    // The standard error of a standard deviation is σ/√(2n), 0.5 %; of a mean σ/√n.
+    // The standard error of a standard deviation is σ/√(2n), 0.5 %; that of a mean is σ/√n.
     for (k, sd) in [(5, 0.1), (7, 2.0), (8, 0.5)] {
         assert!((deviation(k) / sd - 1.0).abs() < 0.02, "{k}: {}", deviation(k));
     }
     assert!((sums[8] / n + 3.0).abs() < 0.02 && (sums[7] / n).abs() < 0.06);
     assert!(((tilt / n).sqrt() / 0.01 - 1.0).abs() < 0.02);
     assert_eq!((sums[0], first.unwrap()[6]), (0.0, 0.5));
-    // The same seed, the same numbers; another, others. A column does not mind which others there are.
+    // The same seed gives the same numbers, another seed others. The noise of a column does not depend on the other columns.
     let one = |mut sensors: Sensors, mut row: Vec<f64>| {
         sensors.measure(&mut row);
         row

@@ -1,4 +1,4 @@
-//! Spatial algebra against its definitions: matrices, point masses, power series and differences.
+//! Spatial algebra, compared with its definitions: matrices, point masses, power series and differences.
 
 use std::f64::consts::PI;
 
@@ -10,7 +10,7 @@ use inertial::spatial::{
 };
 use nalgebra::{Matrix3, Matrix4, Matrix6, Quaternion, SMatrix, UnitQuaternion, Vector3, Vector4, vector};
 
-/// A few dozen operations on numbers of order one to ten.
+/// Rounding error of a few dozen operations on numbers of order one to ten.
 const ROUNDING: f64 = 1e-13;
 
 fn draws() -> impl Iterator<Item = Rng> {
@@ -33,7 +33,7 @@ fn assert_pose(a: &Pose<f64>, b: &Pose<f64>, tolerance: f64) {
     assert_close(a.to_matrix().as_slice(), b.to_matrix().as_slice(), tolerance, "pose");
 }
 
-/// `v×` as a 6×6 matrix.
+/// Returns `v×` as a 6×6 matrix.
 fn cross_matrix(v: &Motion<f64>) -> Matrix6<f64> {
     let mut m = Matrix6::zeros();
     m.fixed_view_mut::<3, 3>(0, 0).copy_from(&skew(&v.angular));
@@ -42,7 +42,7 @@ fn cross_matrix(v: &Motion<f64>) -> Matrix6<f64> {
     m
 }
 
-/// The 6×6 spatial inertia.
+/// Returns the 6×6 spatial inertia.
 fn inertia_matrix(i: &Inertia<f64>) -> Matrix6<f64> {
     let mut m = Matrix6::zeros();
     let h = skew(&i.first_moment);
@@ -141,7 +141,7 @@ fn body_regressor_times_parameters_is_the_wrench() {
 
 #[test]
 fn the_wrench_is_the_rate_of_momentum() {
-    // A body with twist V(t) in its frame: momentum in the world is pushed by its pose; differentiate there.
+    // A body with twist V(t) in its frame: its momentum is transformed to the world and differentiated there.
     for mut rng in draws() {
         let (v, a, i) = (rng.motion(), rng.motion(), rng.inertia());
         let h = 1e-4;
@@ -150,7 +150,7 @@ fn the_wrench_is_the_rate_of_momentum() {
             pose.push_force(&i.apply(&(v + a * t))).to_vector()
         };
         let rate = (momentum(h) - momentum(-h)) / (2.0 * h);
-        // Second differences err by h² times a third derivative.
+        // Central differences have an error of h² times a third derivative.
         assert_close(rate.as_slice(), i.wrench(&v, &a).to_vector().as_slice(), 1e-6, "rate");
     }
 }
@@ -187,7 +187,7 @@ fn the_transfer_rate_is_minus_the_derivative_of_the_transfer_matrix_along_the_jo
         let at = |t: f64| transfer_matrix(&(x * Pose::exp(&(phi * t))));
         let slope = ((at(h) - at(-h)) * 8.0 - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
         let expected = transfer_matrix(&x) * transfer_rate(&phi) * -1.0;
-        // Fourth-order differences err by h⁴ and by rounding over h.
+        // Fourth-order differences have errors of h⁴ and of rounding over h.
         assert_close(slope.as_slice(), expected.as_slice(), 1e-9, "slope");
     }
 }
@@ -204,7 +204,7 @@ fn exp_is_the_power_series() {
             term = term * generator / f64::from(k);
             sum += term;
         }
-        // The angle goes to 3.5 and the terms of the series to e^3.5: two digits are lost to them.
+        // The angle goes up to 3.5 and the terms of the series to e^3.5, which costs two digits.
         assert_close(Pose::exp(&m).to_matrix().as_slice(), sum.as_slice(), 1e-12, "exp");
     }
 }
@@ -226,10 +226,10 @@ fn exp_and_log_are_inverse_at_every_angle() {
                 let defect = pose.rotation.transpose() * pose.rotation - Matrix3::identity();
                 assert!(defect.amax() < 4e-16 * 4.0, "not orthogonal by {}", defect.amax());
                 assert_pose(&Pose::exp(&pose.log()), &pose, ROUNDING);
-                // Where the axis is not decided by the pose (angle π), log may return the other one.
+                // At the angle π the pose does not determine the sign of the axis, and log may return the other one.
                 if angle < PI - 1e-8 {
                     let found = pose.log().to_vector();
-                    // Near π the rotation matrix holds the angle to the square root of rounding at worst.
+                    // Near π the rotation matrix determines the angle at worst to the square root of the rounding error.
                     assert_close(found.as_slice(), twist.to_vector().as_slice(), ROUNDING, "log");
                 }
             }
@@ -243,7 +243,7 @@ fn rotations_from_quaternions_and_angles_agree_with_nalgebra() {
         let [x, y, z, w] = rng.unit();
         let expected = UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)).to_rotation_matrix();
         assert_same(&rotation_from_quaternion(x, y, z, w).unwrap(), expected.matrix());
-        // Any length, either sign.
+        // Any length and either sign.
         let s = -rng.range(0.1, 10.0);
         assert_same(&rotation_from_quaternion(s * x, s * y, s * z, s * w).unwrap(), expected.matrix());
         let [r, p, h] = [0; 3].map(|_| rng.range(-PI, PI));

@@ -1,4 +1,4 @@
-//! Sequential quadratic programming on published problems (Hock and Schittkowski 1981), solutions from the book.
+//! Sequential quadratic programming on published problems (Hock and Schittkowski 1981), with solutions from the book.
 
 #![allow(clippy::unwrap_used)]
 
@@ -47,7 +47,7 @@ impl Problem for Published {
 fn solve(mut problem: Published, start: &[f64], expected: f64) {
     let options = SqpOptions { radius: 1.0, tolerance: 1e-12, feasibility: 1e-7, ..SqpOptions::default() };
     let found = minimize(&mut problem, start, &options, &mut |_| true).unwrap();
-    // The subproblems are solved to 1e-8; the book prints seven digits and more.
+    // The subproblems are solved to 1e-8; the book prints seven digits or more.
     assert!(found.violation <= 1e-7, "{found:?}");
     assert!((found.objective - expected).abs() <= 1e-5 * (1.0 + expected.abs()), "{found:?}");
     assert!(found.status.is_converged(), "{found:?}");
@@ -99,7 +99,7 @@ fn problem_71_with_an_equality_is_solved() {
                 let p = x[0] * x[1] * x[2] * x[3];
                 (25.0 - p, vec![-p / x[0], -p / x[1], -p / x[2], -p / x[3]])
             },
-            // The equality from both sides.
+            // The equality as two inequalities.
             |x| (x.iter().map(|x| x * x).sum::<f64>() - 40.0, x.iter().map(|x| 2.0 * x).collect()),
             |x| (40.0 - x.iter().map(|x| x * x).sum::<f64>(), x.iter().map(|x| -2.0 * x).collect()),
             |x| (1.0 - x[0], vec![-1.0, 0.0, 0.0, 0.0]),
@@ -117,7 +117,7 @@ fn problem_71_with_an_equality_is_solved() {
 
 #[test]
 fn a_start_far_outside_comes_back() {
-    // The banana valley within a disc that the start is not in.
+    // Rosenbrock's function within a disc that does not contain the start.
     let problem = Published {
         n: 2,
         objective: |x| {

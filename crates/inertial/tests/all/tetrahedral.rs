@@ -1,4 +1,4 @@
-//! The tetrahedral-point model against the torque regressor, on trees and with loops.
+//! Tetrahedral-point model, compared with the torque regressor on trees and with loops.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use inertial::dynamics::{
 use inertial::mechanism::Mechanism;
 use nalgebra::DMatrix;
 
-/// Columns of the torque regressor in terms of pseudo-inertias: `Y_N = Y_π (∂π/∂N)`, body by body.
+/// Returns the columns of the torque regressor in terms of pseudo-inertias: `Y_N = Y_π (∂π/∂N)`, body by body.
 fn in_pseudo_inertias(robot: &Mechanism, y: &DMatrix<f64>) -> Vec<(usize, DMatrix<f64>)> {
     let map = DMatrix::from_column_slice(10, 10, parameters_from_pseudo_inertia().as_slice());
     let blocks = robot.parameter_blocks().iter().filter(|b| b.len == 10);
@@ -21,7 +21,7 @@ fn compare(name: &str, expected: &[(usize, DMatrix<f64>)], found: &DMatrix<f64>)
     for (body, y) in expected {
         let own = found.columns(10 * body, 10);
         let size = 1.0 + y.amax();
-        // Rounding of a chain of some ten joints.
+        // Rounding error of a chain of some ten joints.
         assert!((own - y).amax() < 1e-11 * size, "{name}: body {body}, {:.1e}", (own - y).amax());
     }
 }

@@ -1,4 +1,4 @@
-//! Trajectories: derivatives, rest at both ends, and the files they are written to.
+//! Trajectories: derivatives, rest at both ends, and output files.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ use inertial::linalg::singular_values;
 use inertial::mechanism::{Base, BuildOptions, builtin};
 use nalgebra::DMatrix;
 
-/// Numbers in (−1, 1) of no structure.
+/// Returns a generator of pseudo-random numbers in (−1, 1).
 fn numbers(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
     move || {
@@ -16,7 +16,7 @@ fn numbers(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Each family over four seconds.
+/// Returns each family of trajectories over four seconds.
 fn bases() -> Vec<Basis> {
     let knots = vec![0.0, 0.7, 1.5, 1.9, 3.0, 4.0];
     vec![
@@ -31,7 +31,7 @@ fn bases() -> Vec<Basis> {
     ]
 }
 
-/// A random combination that rests at both ends.
+/// Returns a random combination that is at rest at both ends.
 fn resting(basis: &Basis, seed: u64) -> Trajectory {
     let mut next = numbers(seed);
     let rows = basis.at_rest();
@@ -55,11 +55,11 @@ fn derivatives_are_those_of_finite_differences() {
         let trajectory = Trajectory::new(vec!["a".into()], 4.0, basis.clone(), &[coefficients]).unwrap();
         let h = 1e-5;
         for k in 0..200 {
-            // Away from knots, where third derivatives jump.
+            // Away from the knots, where third derivatives jump.
             let t = 0.0137 + 0.01986 * f64::from(k);
             let [_, v, a] = at(&trajectory, t);
             let ([q0, v0, _], [q1, v1, _]) = (at(&trajectory, t - h), at(&trajectory, t + h));
-            // Central differences err by h²/6 of the third derivative, here at most some thousands.
+            // Central differences have an error of h²/6 times the third derivative, here at most some thousands.
             assert!(((q1 - q0) / (2.0 * h) - v).abs() < 1e-6, "{basis:?} at {t}");
             assert!(((v1 - v0) / (2.0 * h) - a).abs() < 1e-4, "{basis:?} at {t}");
         }
@@ -75,7 +75,7 @@ fn motions_at_rest_start_and_end_at_rest_and_are_all_of_them() {
             assert!(v.abs() < 1e-11 && a.abs() < 1e-9, "{basis:?} at {t}: {v} {a}");
         }
         let rows = basis.at_rest();
-        // The first factor alone decides the start.
+        // Only the first factor affects the start position.
         for (k, row) in rows.iter().enumerate() {
             let one =
                 Trajectory::new(vec!["a".into()], 4.0, basis.clone(), std::slice::from_ref(row)).unwrap();
@@ -84,7 +84,7 @@ fn motions_at_rest_start_and_end_at_rest_and_are_all_of_them() {
         let rank = |m: &DMatrix<f64>| singular_values(m).unwrap().iter().filter(|s| **s > 1e-9).count();
         let basis_rows = DMatrix::from_fn(rows.len(), basis.len(), |r, c| rows[r][c]);
         assert_eq!(rank(&basis_rows), rows.len());
-        // Velocity and acceleration at both ends are as many conditions as they are independent.
+        // The number of conditions is the rank of velocity and acceleration at both ends.
         let mut conditions = DMatrix::zeros(4, basis.len());
         for (row, t) in [0.0, 4.0].into_iter().enumerate() {
             basis.visit(t, |k, [_, v, a]| {
@@ -102,7 +102,7 @@ fn pieces_join_without_a_jump_of_velocity() {
         for t in [0.7, 1.5, 1.9, 3.0, 4.0 / 6.0, 2.0] {
             let (before, after) = (at(&trajectory, t - 1e-9), at(&trajectory, t + 1e-9));
             for k in 0..3 {
-                // Accelerations are continuous too; over 2e-9 s they change by third derivatives times that.
+                // Accelerations are continuous too; over 2e-9 s they change by the third derivative times this interval.
                 assert!((before[k] - after[k]).abs() < 1e-5, "{basis:?} at {t}");
             }
         }
@@ -206,5 +206,5 @@ fn a_floating_base_moves_as_its_coordinates_say() {
     let other =
         Trajectory::point_to_point(vec!["nose".into()], vec![0.0, 1.0], Profile::Cycloid, &[vec![0.0, 1.0]]);
     let message = Motion::new(&robot, &other.unwrap()).unwrap_err().to_string();
-    assert!(message.contains("\"nose\", which is no joint of the model"), "{message}");
+    assert!(message.contains("\"nose\", which is not a joint of the model"), "{message}");
 }

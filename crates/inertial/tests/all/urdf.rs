@@ -1,4 +1,4 @@
-//! URDF and URDF+: what is read, and what is refused in one line.
+//! URDF and URDF+ readers: accepted input, and errors in one line.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ fn build(text: &str) -> Mechanism {
     read::model(text, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap()
 }
 
-/// The error of a text that must not become a mechanism; always one line.
+/// Returns the error of an invalid text, which must be one line.
 fn refusal(text: &str) -> String {
     let outcome =
         read::model(text, &read::no_includes).and_then(|model| model.build(&BuildOptions::default()));
@@ -28,7 +28,7 @@ fn refusal(text: &str) -> String {
     message
 }
 
-/// A robot with two links and what stands inside the joint between them.
+/// Creates a robot with two links and the given contents of the joint between them.
 fn hinged(attributes: &str, inside: &str) -> String {
     format!(
         "<robot name='r'>\n<link name='a'/>\n<link name='b'/>\n<joint name='j' {attributes}>\n\
@@ -36,7 +36,7 @@ fn hinged(attributes: &str, inside: &str) -> String {
     )
 }
 
-/// A robot with one link's `<inertial>`.
+/// Creates a robot with the given `<inertial>` of one link.
 fn with_inertial(inside: &str) -> String {
     format!(
         "<robot name='r'>\n<link name='a'/>\n<link name='b'>\n<inertial>{inside}</inertial></link>\n\
@@ -81,10 +81,10 @@ fn limits_and_dynamics() {
     let l = joint.limits;
     assert_eq!([l.lower, l.upper, l.velocity, l.effort], [-1.0, 2.5, 3.0, 40.0]);
     assert_eq!([joint.dynamics.damping, joint.dynamics.friction], [0.5, 1.0]);
-    // Continuous joints have no position limits, whatever the file says.
+    // Continuous joints have no position limits, even if the file has some.
     let l = build(&hinged("type='continuous'", inside)).joints()[0].limits;
     assert_eq!([l.lower, l.upper, l.effort], [f64::NEG_INFINITY, f64::INFINITY, 40.0]);
-    // URDF's default is zero where one side is missing; a wheel with neither turns freely.
+    // The default of URDF is zero if one limit is missing; a joint without both limits turns freely.
     let l = build(&hinged("type='revolute'", "<limit upper='2'/>")).joints()[0].limits;
     assert_eq!([l.lower, l.upper], [0.0, 2.0]);
     let l = build(&hinged("type='revolute'", "<limit velocity='2'/>")).joints()[0].limits;
@@ -104,7 +104,7 @@ fn mimic_joints_follow() {
     let drive = robot.bodies()[1].drive;
     assert_eq!((robot.nv(), drive.v, drive.ratio, drive.offset), (1, 0, -2.0, 0.5));
     assert_eq!(build(&pair("<mimic joint='j'/>", "revolute")).bodies()[1].drive.ratio, 1.0);
-    // Real files have both of these.
+    // Both occur in real files.
     assert_eq!(build(&pair("<mimic joint='j'/>", "fixed")).nv(), 1);
     let robot = build(&pair("<mimic joint='nobody'/>", "revolute"));
     assert_eq!((robot.nv(), robot.warnings().len()), (2, 1));
@@ -120,7 +120,7 @@ fn inertia_comes_into_the_link_frame() {
     let expected = Inertia::from_com(2.0, Vector3::zeros(), tensor)
         .transformed(&Pose::from_xyz_rpy([1.0, 2.0, 3.0], [0.3, -0.2, 0.9]));
     let found = build(&text).bodies()[0].inertia;
-    // Two ways to a sum of a few terms of size 10: equal but for rounding.
+    // Two computations of a sum of a few terms of size 10 differ by rounding errors.
     assert!((found.parameters() - expected.parameters()).amax() < 1e-13);
     assert_eq!(build(&hinged("type='revolute'", "")).bodies()[0].inertia, Inertia::zero());
 }
@@ -167,7 +167,7 @@ fn loops_of_urdf_plus() {
     assert!(message.contains("it needs a <successor>"), "{message}");
 }
 
-/// A driven link and a second one on the same carrier, coupled.
+/// Creates a robot with a driven link and a second one on the same carrier that is coupled to it.
 fn coupled(second: &str, after: &str) -> String {
     format!(
         "<robot name='r'><link name='a'/><link name='b'/><link name='s'><inertial><mass value='1'/>
@@ -288,7 +288,7 @@ fn errors_say_where_and_what() {
         (inside("<origin quat_xyzw='0 0 0 0'/>"), "quat_xyzw has no length"),
         (inside("<origin quat_xyzw='0 0 1'/>"), "quat_xyzw has 3 numbers, expected 4"),
         (inside("<limit lower=''/>"), "lower has 0 numbers, expected 1 number"),
-        (inside("<mimic joint='j'/>"), "form a circle"),
+        (inside("<mimic joint='j'/>"), "form a cycle"),
         (hinge.replace("<child link='b'/>", ""), "it needs a <child>"),
         (hinge.replace("<parent link='a'/>", "<parent/>"), "it needs the attribute \"link\""),
         (hinge.replace("child link='b'", "child link='c'"), "its child link \"c\" does not exist"),
@@ -335,7 +335,7 @@ fn cycles_are_refused() {
     };
     assert!(refusal(&robot(&[("a", "b"), ("b", "c"), ("c", "a")], "")).contains("form a cycle"));
     assert!(refusal(&robot(&[("b", "c"), ("c", "b")], "")).contains("cycle"));
-    // A coupling must not run around the cycle for ever.
+    // A coupling must not follow the cycle endlessly.
     let coupling = "<coupling><predecessor link='b'/><successor link='c'/><ratio value='1'/></coupling>";
     refusal(&robot(&[("b", "c"), ("c", "b")], coupling));
 }
@@ -373,7 +373,7 @@ fn hostile_texts_are_refused() {
     assert_eq!(refusal(&huge), "the text has 200 MB: models above 64 MB are not read");
 }
 
-/// Long chains of followers take no more time than their length; circles are refused.
+/// Long chains of mimic joints are read in linear time; circular ones are refused.
 #[test]
 fn chains_of_followers_of_any_length_are_read_and_circles_are_refused() {
     let mut text = String::from("<robot name='r'><link name='l0'/>");
@@ -390,7 +390,7 @@ fn chains_of_followers_of_any_length_are_read_and_circles_are_refused() {
     let hand = build(&format!("{text}{last}</robot>"));
     assert_eq!((hand.nv(), hand.joints().len(), hand.bodies()[0].drive.ratio), (1, 20_001, 1.0));
     let circle = last.replace("</joint>", "<mimic joint='j1'/></joint>");
-    assert!(refusal(&format!("{text}{circle}</robot>")).contains("form a circle"));
+    assert!(refusal(&format!("{text}{circle}</robot>")).contains("form a cycle"));
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn a_large_model_is_read() {
     assert_eq!(model.joints.last().and_then(|j| j.line), Some(20_002));
 }
 
-/// What urdfdom and others pass over: read like the clean text, with a warning that names the line.
+/// Errors that urdfdom and others ignore are read like the clean text, with a warning that names the line.
 #[test]
 fn what_other_readers_pass_over_is_warned_about() {
     let clean = "<?xml version='1.0'?>\n<robot name='r'><!-- a comment -->\n<link name='a'/>\n<link name='b'><inertial><origin xyz='0 0 1' \
@@ -435,11 +435,11 @@ fn what_other_readers_pass_over_is_warned_about() {
     for (text, warning) in [
         (
             change("</joint>", "<axis xyz='1 0 0'/></joint>"),
-            "line 8: <axis> of <joint name=\"j\">: there is more than one <axis>: the first counts",
+            "line 8: <axis> of <joint name=\"j\">: there is more than one <axis>: the first is used",
         ),
         (
             change("</joint>", "<limit lower='7'/></joint>"),
-            "there is more than one <limit>: the first counts",
+            "there is more than one <limit>: the first is used",
         ),
         (change("</joint>", "<dynamics damping='7'/></joint>"), "there is more than one <dynamics>"),
         (change("</joint>", "<origin xyz='7 7 7'/></joint>"), "there is more than one <origin>"),
@@ -452,17 +452,14 @@ fn what_other_readers_pass_over_is_warned_about() {
         (change(" ixy='0'", ""), "line 6: <inertia> of <link name=\"b\">: ixy is missing: taken as 0"),
         (
             change("lower='-2' upper='1'", "lower='1' upper='-2'"),
-            "lower=1 is above upper=-2: taken the other way round",
+            "lower=1 is above upper=-2: the two are swapped",
         ),
-        (
-            change("<!-- a comment -->", "<!-- a -- comment --->"),
-            "line 2: a comment has -- inside: passed over",
-        ),
-        (change("<?xml", "\n\n<?xml"), "line 3: blank lines before <?xml: passed over"),
-        (change("<robot", "<!DOCTYPE robot>\n<robot"), "line 2: a document type: passed over"),
+        (change("<!-- a comment -->", "<!-- a -- comment --->"), "line 2: a comment has -- inside: ignored"),
+        (change("<?xml", "\n\n<?xml"), "line 3: blank lines before <?xml: ignored"),
+        (change("<robot", "<!DOCTYPE robot>\n<robot"), "line 2: a document type: ignored"),
         (
             change("<robot", "<!DOCTYPE robot [\n<!ELEMENT robot ANY>\n]>\n<robot"),
-            "line 2: a document type: passed over",
+            "line 2: a document type: ignored",
         ),
         (
             change("<link name='a'/>", "<link name='a'/><gz:plugin gz:a='b:c'/>"),
@@ -472,7 +469,7 @@ fn what_other_readers_pass_over_is_warned_about() {
         let (found, warnings) = read(&text);
         assert_eq!(found, expected, "{text}");
         assert!(warnings.len() == 1 && warnings[0].contains(warning), "{warnings:?}\n{warning}");
-        // What is written is the same text with new numbers.
+        // The written text differs only in the new numbers.
         let body = Inertia::from_com(9.0, Vector3::new(0.0, 0.0, 1.0), Matrix3::identity() * 3.0);
         let new =
             inertial::mechanism::write::urdf::NewValues { links: vec![("b", body)], ..Default::default() };
@@ -481,7 +478,7 @@ fn what_other_readers_pass_over_is_warned_about() {
         assert_eq!(read(&written).0.0[0], 9.0);
         assert!(written.len() <= text.len() + 40, "{written}");
     }
-    // Without a mass the link is massless, and takes a new inertia.
+    // Without a mass the link is massless and accepts a new inertia.
     let (mass, _) = clean.split_once("<mass value='2'/>").unwrap();
     let empty = format!(
         "{}{}",
@@ -490,12 +487,12 @@ fn what_other_readers_pass_over_is_warned_about() {
     );
     let model = urdf::read(&empty).unwrap();
     assert_eq!((model.links[1].inertia, model.warnings.len()), (None, 1), "{:?}", model.warnings);
-    assert!(model.warnings[0].contains("it has no <mass>: the link counts as massless"));
+    assert!(model.warnings[0].contains("it has no <mass>: the link is taken as massless"));
     let body = Inertia::from_com(9.0, Vector3::new(0.0, 0.0, 1.0), Matrix3::identity() * 3.0);
     let new = inertial::mechanism::write::urdf::NewValues { links: vec![("b", body)], ..Default::default() };
     let written = new.write(&empty).unwrap();
     assert_eq!(read(&written).0.0[0], 9.0, "{written}");
-    // Entities and xacro stay refused.
+    // Entities and xacro are refused.
     assert!(
         refusal(&change("<robot", "<!DOCTYPE robot [<!ENTITY a 'b'>]>\n<robot"))
             .contains("document types and entities")
@@ -509,7 +506,7 @@ fn quaternions_of_origins_are_honoured() {
         let model = urdf::read(&hinged("type='revolute'", origin)).unwrap();
         (model.joints[0].origin, model.warnings.len())
     };
-    // A turn by 0.8 about y, of a quaternion that is not normalised.
+    // A rotation by 0.8 about y, from a quaternion that is not normalised.
     let (sine, cosine) = (3.0 * 0.4_f64.sin(), 3.0 * 0.4_f64.cos());
     let (turned, none) = pose(&format!("<origin xyz='1 2 3' quat_xyzw='0 {sine} 0 {cosine}'/>"));
     let (expected, _) = pose("<origin xyz='1 2 3' rpy='0 0.8 0'/>");

@@ -1,4 +1,4 @@
-//! Scenes of USD: against usd-core and Pinocchio, composition by hand, and files that are wrong.
+//! USD scenes: comparison with usd-core and Pinocchio, composition of layers, and invalid files.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,8 +13,8 @@ use inertial::mechanism::read::{self, ModelFiles, usd};
 use inertial::mechanism::{Base, BuildOptions, JointType, Mechanism};
 use serde_json::Value;
 
-/// Scenes hold numbers of single precision (6e-8); chains of a dozen joints add up rounded rotations, and torques are sums of terms
-/// larger than they are.
+/// Tolerance: scenes hold numbers of single precision (6e-8); chains of a dozen joints accumulate rounded rotations, and torques
+/// are sums of larger terms.
 const TOLERANCE: f64 = 3e-6;
 
 /// Files of a folder.
@@ -315,7 +315,7 @@ fn units_gravity_and_attributes_of_physx_are_honoured() {
 fn wrong_scenes_end_in_one_line_that_says_why() {
     let deep = format!("{HEAD}{}{}", "def \"a\" {".repeat(300), "}".repeat(300));
     let brackets = format!("{HEAD}def \"a\" {{ float[] points = {}", "[".repeat(100_000));
-    // Each prim brings the next in twice: 2^24 prims.
+    // Each prim references the next one twice: 2^24 prims.
     let mut bomb = HEAD.to_owned();
     for i in 0..24 {
         let next = i + 1;
@@ -328,12 +328,15 @@ fn wrong_scenes_end_in_one_line_that_says_why() {
         ("#usda 2.0".into(), "#usda 1.0"),
         (format!("{HEAD}def Xform \"a\" {{ float physics:mass = }}"), "expected a value"),
         (format!("{HEAD}def Xform \"a"), "does not end"),
-        (deep, "one inside another"),
+        (deep, "nested deeper"),
         (brackets, "end of the file"),
         (bomb, "more than 200000 prims"),
         (HEAD.into(), "no rigid body"),
         (format!("{HEAD}{}{}", body("a", ""), body("b", "")), "no joint connects"),
-        (format!("{HEAD}{}{}", body("a", ""), joint("j", "Revolute", ["/a", "/nothing"], "")), "not there"),
+        (
+            format!("{HEAD}{}{}", body("a", ""), joint("j", "Revolute", ["/a", "/nothing"], "")),
+            "does not exist",
+        ),
         (format!("{HEAD}{}{}", body("a", ""), joint("j", "Distance", ["", "/a"], "")), "not supported"),
         (
             format!(
@@ -356,7 +359,7 @@ fn wrong_scenes_end_in_one_line_that_says_why() {
                     "float3 xformOp:scale = (0, 1, 1)\n uniform token[] xformOpOrder = [\"xformOp:scale\"]"
                 )
             ),
-            "scaled to nothing",
+            "scaled to zero",
         ),
         (format!("{HEAD}def \"a\" (references = </a/b>) {{ def \"b\" {{}} }}"), ""),
         ("PXR-USDC".into(), "cut off"),

@@ -1,4 +1,4 @@
-//! New values in MJCF leave every other byte alone.
+//! Writing new values into MJCF keeps every other byte.
 
 #![allow(clippy::unwrap_used)]
 
@@ -47,7 +47,7 @@ fn bodies_without_anything_inside_get_tags() {
 
 #[test]
 fn bodies_fixed_together_keep_their_shares() {
-    // The body c is fixed to a and has no mass: a takes all.
+    // The body c is fixed to a and has no mass: a takes the whole inertia.
     let written = write_bodies(TEXT, &BuildOptions::default(), &[("a", brick())], &[]).unwrap();
     let read = mjcf::read(&written.text, &no_includes).unwrap();
     assert_eq!(read.links.iter().find(|l| l.name == "c").unwrap().inertia, None);

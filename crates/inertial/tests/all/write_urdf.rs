@@ -1,4 +1,4 @@
-//! New values into URDF texts: they read back, and nothing else changes.
+//! Writing new values into URDF texts: they read back, and nothing else changes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use inertial::mechanism::{Base, BodyKind, BuildOptions, Mechanism, RotorModel};
 use inertial::spatial::Inertia;
 use nalgebra::{Matrix3, Vector3, vector};
 
-/// The sum of a few parts, each through `centre of mass ↔ origin` once: some dozen roundings.
+/// Tolerance for the sum of a few parts, each converted once between centre of mass and origin: some dozen rounding errors.
 const TOLERANCE: f64 = 1e-13;
 
 fn build(text: &str, options: &BuildOptions) -> Mechanism {
@@ -47,7 +47,7 @@ fn only_the_values_change() {
     let written = new.write(text).unwrap();
     assert_eq!(written, expected);
     assert_eq!(build(&written, &BuildOptions::default()).bodies()[0].inertia, brick());
-    // Writing what is there already changes nothing.
+    // Writing the existing values changes nothing.
     assert_eq!(new.write(&written).unwrap(), written);
 }
 
@@ -116,7 +116,7 @@ fn wrong_values_are_refused() {
     assert_eq!(error.to_string(), "the model has no body \"a\"");
 }
 
-/// A link with another fixed to it.
+/// Creates a link with another one fixed to it.
 fn pair() -> String {
     let inertial = |mass: f64| {
         format!(
@@ -150,14 +150,14 @@ fn links_fixed_together_keep_their_shares_of_the_mass() {
             assert!(judge(&part, DEFAULT_TOLERANCE).unwrap().is_consistent(), "{part:?}");
         }
     }
-    // A body that keeps its values keeps the digits of all its links.
+    // Unchanged values keep the digits of all links of the body.
     let written = write_bodies(&pair(), &options, &[("arm", old)], &[]).unwrap();
     assert_eq!(written.text, pair());
 }
 
 #[test]
 fn scaled_bodies_have_scaled_links() {
-    // Lengths by 2 about the body's centre of mass, masses by 3: every part in the same way.
+    // Lengths are scaled by 2 about the centre of mass of the body, masses by 3, for every part.
     let options = BuildOptions::default();
     let old = build(&pair(), &options);
     let body = old.bodies()[0].inertia;
@@ -249,7 +249,7 @@ fn rotors_and_their_carriers() {
     }
 }
 
-/// A random tree in random layout: fixed joints, links without inertia, elements in one line or many.
+/// Creates a random tree in random layout: fixed joints, links without inertia, elements on one line or many.
 fn random_text(rng: &mut Rng) -> String {
     let mut text = String::from("<robot name='r'>\n<link name='l0'/>\n");
     let newline = ["\n", "\n    ", "", "  "][rng.below(4)];
@@ -289,7 +289,7 @@ fn random_text(rng: &mut Rng) -> String {
     text + "</robot>\n"
 }
 
-/// A text without the elements that a writer may touch, and without blanks.
+/// Returns a text without whitespace and without the elements that a writer may change.
 fn rest(text: &str) -> String {
     let document = roxmltree::Document::parse(text).unwrap();
     let mut out = text.to_owned();
@@ -299,7 +299,7 @@ fn rest(text: &str) -> String {
         out.replace_range(range, "");
     }
     let mut out: String = out.split_whitespace().collect();
-    // An element that had nothing inside may have got a pair of tags.
+    // An empty element may have been written as a pair of tags.
     for i in 0..20 {
         out = out.replace(&format!("<linkname='l{i}'></link>"), &format!("<linkname='l{i}'/>"));
     }

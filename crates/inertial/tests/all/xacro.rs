@@ -1,4 +1,4 @@
-//! xacro: expansions against those of the package of Python, errors with their places, and bounds of the work.
+//! xacro: expansions compared with those of the Python package, errors with their positions, and limits of the work.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use crate::common::python::run;
 
 const HEAD: &str = "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'>";
 
-/// Files by their names.
+/// Files by name.
 struct Given(HashMap<String, String>);
 
 impl Files for Given {
@@ -38,7 +38,7 @@ fn expanded(body: &str) -> Result<String, String> {
     expand(&text, "robot.xacro", &[], &Given(HashMap::new())).map(|e| e.text).map_err(|e| e.to_string())
 }
 
-/// An element without what XML leaves open: order of attributes, comments, blanks, namespaces.
+/// Collects an element without differences that are irrelevant in XML: order of attributes, comments, whitespace, namespaces.
 fn canonical(node: Node<'_, '_>, out: &mut Vec<String>) {
     let attributes: BTreeMap<&str, &str> = node.attributes().map(|a| (a.name(), a.value())).collect();
     out.push(format!("<{}", node.tag_name().name()));
@@ -54,7 +54,7 @@ fn canonical(node: Node<'_, '_>, out: &mut Vec<String>) {
     out.push(">".to_owned());
 }
 
-/// Whether two texts are equal, numbers in them up to rounding: mathematical libraries differ in the last digit.
+/// Returns whether two texts are equal, with numbers equal up to rounding: mathematical libraries differ in the last digit.
 fn alike(ours: &str, theirs: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| c.is_whitespace() || "=,[]()'".contains(c)).map(str::to_owned).collect()
@@ -118,7 +118,7 @@ fn substitutions_see_the_surroundings() {
 fn errors_name_place_and_next_step() {
     let cases = [
         ("<a b='${x}'/>", "line 1: <a>: expression \"x\": name \"x\" is not defined"),
-        ("\n<xacro:arm/>", "line 2: <xacro:arm>: there is no macro \"arm\" before it"),
+        ("\n<xacro:arm/>", "line 2: <xacro:arm>: the macro \"arm\" is not defined before it"),
         (
             "<a b='${(lambda x: x)(1)}'/>",
             "lambda is not supported: expand the file by 'xacro robot.xacro > robot.urdf'",
@@ -136,14 +136,14 @@ fn errors_name_place_and_next_step() {
             "<xacro:property name='a' value='${b}'/><xacro:property name='b' value='${a}'/><x y='${a}'/>",
             "refers to itself",
         ),
-        ("<xacro:property name='a b' value='1'/>", "is no name of a property"),
+        ("<xacro:property name='a b' value='1'/>", "is not a property name"),
         ("<xacro:macro name='m' params='a'/><xacro:m/>", "it needs the parameter \"a\""),
         ("<xacro:macro name='m' params=''/><xacro:m a='1'/>", "the macro has no parameter \"a\""),
         ("<xacro:macro name='m' params='*a'/><xacro:m/>", "it needs a block for *a"),
         ("<xacro:macro name='m' params=''/><xacro:m><x/></xacro:m>", "does not take the block <x>"),
         ("<xacro:insert_block name='a'/>", "there is no block \"a\""),
         ("<xacro:if value='maybe'/>", "neither true nor false"),
-        ("<xacro:element xacro:name='a b'/>", "is no name of an element"),
+        ("<xacro:element xacro:name='a b'/>", "is not an element name"),
         ("<a b='${xacro.fatal(\"stop\", 1)}'/>", "stop 1"),
         ("<a b='${open(\"/etc/passwd\")}'/>", "name \"open\" is not defined"),
         ("<a b='${a.__class__}'/><xacro:property name='a' value='1'/>", "not defined"),
@@ -155,7 +155,7 @@ fn errors_name_place_and_next_step() {
     }
 }
 
-/// Texts that grow without bound as they are expanded end in an error.
+/// Expansions that grow without bound end in an error.
 #[test]
 fn work_and_depth_are_bounded() {
     let property = |k: usize, value: &str| format!("<xacro:property name='p{k}' value='{value}'/>");

@@ -34,10 +34,10 @@ pub(super) fn files(
     inertias: Inertias,
 ) -> Result<(Vec<File>, Vec<Operations>)> {
     let mechanism = &robot.mechanism;
-    ensure!(mechanism.nv() > 0, "{}: has no joint that moves", model.label);
+    ensure!(mechanism.nv() > 0, "{}: has no moving joint", model.label);
     ensure!(
         mechanism.loops().is_empty(),
-        "{}: C code is written for robots without loops: leave the loops out of the model, or call the library",
+        "{}: C code is not available for robots with loops: remove the loops from the model, or call the library",
         model.label
     );
     let analysis = analyze(mechanism, &AnalyzeOptions::default()).at(&model.label)?;

@@ -53,7 +53,7 @@ impl Recognition {
             name: name.clone(),
             target: None,
             unit: None,
-            reason: "its name tells no quantity of a robot".to_owned(),
+            reason: "its name matches no known quantity".to_owned(),
         };
         let mut out = Self {
             columns: names.iter().map(column).collect(),
@@ -67,7 +67,7 @@ impl Recognition {
         let own: Vec<usize> = (0..names.len()).filter(|&k| is_own(&names[k], names)).collect();
         for &k in &own {
             out.columns[k].target = Some(names[k].clone());
-            "named so".clone_into(&mut out.columns[k].reason);
+            "by its name".clone_into(&mut out.columns[k].reason);
         }
         out.recognize_time(names);
         out.recognize_joints(names, joints, &own);
@@ -170,9 +170,9 @@ impl Recognition {
             candidates.sort_by_key(|g| std::cmp::Reverse(g.weight()));
             for group in &candidates {
                 let reason = if given(quantity) {
-                    format!("not taken: the log has columns {}", quantity.symbol())
+                    format!("not used: the log already has columns {}", quantity.symbol())
                 } else {
-                    format!("not taken: another column is rather {}", quantity.symbol())
+                    format!("not used: another column matches {} better", quantity.symbol())
                 };
                 group.members.iter().for_each(|(_, k)| self.columns[*k].reason.clone_from(&reason));
             }
@@ -228,14 +228,14 @@ impl Recognition {
     /// Adds advice for currents, which are torques only with the torque constants of the drives.
     fn advise_scale(&mut self, group: &Group) {
         for (_, k) in &group.members {
-            "a current: a column map with scale (N m per A, at the joint) makes a torque of it"
+            "a current: set its scale (N m per A, at the joint) in a column map to convert it to a torque"
                 .clone_into(&mut self.columns[*k].reason);
         }
         let scales = vec!["1.0"; group.members.len()].join(", ");
         let line = format!("tau = {{ column = {:?}, unit = \"A\", scale = [{scales}] }}", group.template);
         self.map.push(format!("# N m per A of each drive, at the joint:\n# {line}"));
         self.renaming.advice = Some(format!(
-            "{} are currents: a column map with their scales (N m per A) makes torques of them: {line}",
+            "{} are currents: set their scales (N m per A) in a column map to convert them to torques: {line}",
             group.template
         ));
     }
@@ -245,7 +245,7 @@ impl Recognition {
         for group in [one, other] {
             for (_, k) in &group.members {
                 self.columns[*k].reason =
-                    format!("perhaps {symbol}, but there are others like it: choose in a column map");
+                    format!("possibly {symbol}, but other columns match too: choose one in a column map");
             }
             self.map.push(format!("# {symbol} = {:?}", group.template));
         }

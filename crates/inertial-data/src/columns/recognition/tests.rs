@@ -226,9 +226,9 @@ fn what_is_not_taken_has_a_reason() {
     let names = ["time", "q_meas_1", "q_filt_1", "i_act_cur_1", "comment"].map(String::from);
     let found = Recognition::of(&names, &[]);
     let reason = |k: usize| found.columns()[k].reason.as_str();
-    assert!(reason(2).contains("another column is rather q"), "{}", reason(2));
+    assert!(reason(2).contains("another column matches q better"), "{}", reason(2));
     assert!(reason(3).contains("a current"), "{}", reason(3));
-    assert!(reason(4).contains("tells no quantity"), "{}", reason(4));
+    assert!(reason(4).contains("matches no known quantity"), "{}", reason(4));
     assert!(found.advice().unwrap().contains("are currents"), "{found:?}");
     assert!(
         found.map().contains("# tau = { column = \"i_act_cur_{i}\", unit = \"A\", scale = [1.0] }"),

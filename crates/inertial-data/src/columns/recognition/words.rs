@@ -118,8 +118,8 @@ pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
         ))
     })?;
     let refused = match () {
-        () if has(EXTERNAL) => Some("an external torque, without the robot's own"),
-        () if has(CARTESIAN) => Some("not of a joint"),
+        () if has(EXTERNAL) => Some("an external torque, not the joint torque"),
+        () if has(CARTESIAN) => Some("not a joint quantity"),
         () if has(COMMAND) => Some("a command, not a measurement"),
         () if quantity != Quantity::Position
             && has(&["axis"])

@@ -29,7 +29,7 @@ pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
     let big = match &head[126..] {
         b"IM" => false,
         b"MI" => true,
-        _ => return Err("its header has no order of bytes".to_owned()),
+        _ => return Err("its header has no byte order".to_owned()),
     };
     let mut out = Content { named: true, ..Content::default() };
     let mut at = HEADER;

@@ -33,7 +33,7 @@ pub(crate) fn read_several(file: &Arc<File>) -> Stored<Content> {
         let is = if excel {
             "is an Excel file; save it as CSV"
         } else {
-            "is a ZIP file without arrays of NumPy; extract it first"
+            "is a ZIP file without NumPy arrays; extract it first"
         };
         return Err(is.to_owned());
     }
@@ -49,7 +49,7 @@ fn add(out: &mut Content, name: &str, file: &Arc<File>, start: u64) -> Stored<()
     let mut head = [0; 12];
     read_at(file, start, &mut head[..10])?;
     if head[..6] != MAGIC {
-        return Err("it does not begin like an array of NumPy".to_owned());
+        return Err("it does not start like a NumPy array".to_owned());
     }
     let (length, first) = if head[6] == 1 {
         (usize::from(u16::from_le_bytes([head[8], head[9]])), 10)
@@ -207,7 +207,7 @@ impl Header {
         };
         let descr = after("descr")?;
         let kind = if descr.starts_with('[') {
-            Kind::Records(fields(descr).ok_or("its header has a record that is not known")?)
+            Kind::Records(fields(descr).ok_or("its header has an unknown entry")?)
         } else {
             let word = descr.trim_start_matches('\'').split('\'').next().unwrap_or_default();
             let letters =

@@ -95,7 +95,7 @@ impl Entry {
         let mut head = [0; 30];
         read_at(file, self.header, &mut head)?;
         if !head.starts_with(b"PK\x03\x04") {
-            return Err(format!("{}: it does not begin like an entry", self.name));
+            return Err(format!("{}: it does not start like an entry", self.name));
         }
         let start = self.header + 30 + u64::from(half(&head, 26)) + u64::from(half(&head, 28));
         if start.saturating_add(self.packed) > length(file)? {

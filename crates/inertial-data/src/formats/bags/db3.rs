@@ -22,15 +22,15 @@ impl Bag {
         let refused = |message: String| Error::read(Place::file(&name), message);
         let unfinished = std::fs::metadata(format!("{name}-wal")).is_ok_and(|m| m.len() > 0);
         if unfinished {
-            let message = "was not closed: part of it is still in the file ending in -wal; `ros2 bag reindex` or opening it \
-                           with sqlite3 puts them together";
+            let message = "was not closed: part of it is still in the file ending in -wal; merge them with \
+                           `ros2 bag reindex` or by opening it with sqlite3";
             return Err(refused(message.to_owned()));
         }
         let damaged = |cause: String| damaged(&name, &cause);
         let database = Database::new(file).map_err(damaged)?;
         let table = |name: &str| database.table(name).map_err(damaged);
         let (Some(rows), Some(messages)) = (table("topics")?, table("messages")?) else {
-            return Err(refused("is an SQLite database, but not a bag of ROS 2".to_owned()));
+            return Err(refused("is an SQLite database, but not a ROS 2 bag".to_owned()));
         };
         let definitions = match table("message_definitions")? {
             Some(table) => definitions(&database, table).map_err(damaged)?,

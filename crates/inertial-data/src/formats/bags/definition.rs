@@ -159,7 +159,10 @@ impl Types {
 
     pub fn fields(&self, kind: &str) -> Result<&[Field], String> {
         self.0.get(kind).map(Vec::as_slice).ok_or_else(|| {
-            format!("the bag does not define the type {kind}; ros2 bag convert to MCAP adds definitions")
+            format!(
+                "the bag does not define the type {kind}; convert it to MCAP with ros2 bag convert to add \
+                 definitions"
+            )
         })
     }
 }
@@ -184,7 +187,7 @@ fn read(text: &str, first: &str, types: &mut HashMap<String, Vec<Field>>) -> Res
 
 /// Parses the field of a line; `None` for a constant.
 fn field(line: &str, of: &str) -> Result<Option<Field>, String> {
-    let unknown = || format!("the definition of {of} has a line that is not known: {line:.60}");
+    let unknown = || format!("the definition of {of} has an unknown line: {line:.60}");
     let (kind, rest) = line.split_once(char::is_whitespace).ok_or_else(unknown)?;
     let rest = rest.trim_start();
     let name = rest.split(|c: char| c.is_whitespace() || c == '=').next().unwrap_or_default();
@@ -219,7 +222,7 @@ fn field(line: &str, of: &str) -> Result<Option<Field>, String> {
         "float64" => Kind::Number(Number::F64),
         "string" => Kind::Text,
         "time" | "duration" => Kind::Time,
-        "wstring" => return Err(format!("{of} has texts of type wstring, which are not read")),
+        "wstring" => return Err(format!("{of} has fields of type wstring, which are not supported")),
         "Header" => Kind::Nested("std_msgs/Header".to_owned()),
         nested if nested.contains('/') => Kind::Nested(nested.replacen("/msg/", "/", 1)),
         nested => {

@@ -38,7 +38,8 @@ impl Files {
             found(folder).map_err(|e| refused(format!("cannot be read: {}", plain_io(&e))))?
         };
         if files.is_empty() {
-            let message = "is a folder, but neither a bag of ROS 2 (metadata.yaml, .mcap, .db3) nor a dataset of LeRobot (meta/info.json)";
+            let message = "is a folder, but neither a ROS 2 bag (metadata.yaml, .mcap, .db3) nor a LeRobot \
+                           dataset (meta/info.json)";
             return Err(refused(message.to_owned()));
         }
         let files: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();

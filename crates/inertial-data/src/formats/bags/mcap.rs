@@ -169,7 +169,9 @@ fn unpack(header: &ChunkHeader, data: &[u8], out: &mut Vec<u8>) -> std::result::
     }
     .map_err(|e| McapError::DecompressionError(plain_io(&e)))?;
     if out.len() as u64 != header.uncompressed_size {
-        return Err(McapError::DecompressionError("a chunk has another size than it says".to_owned()));
+        return Err(McapError::DecompressionError(
+            "the size of a chunk does not match its header".to_owned(),
+        ));
     }
     let (saved, calculated) = (header.uncompressed_crc, crc32fast::hash(out));
     // Zero means no checksum.

@@ -102,7 +102,7 @@ impl<'a> Bag<'a> {
         }
         self.read += 4;
         match u32::from_le_bytes(word) as usize {
-            length if length > LONGEST => Err(format!("a record of {} MB", length >> 20)),
+            length if length > LONGEST => Err(format!("a record has {} MB, which is too long", length >> 20)),
             length => Ok(Some(length)),
         }
     }
@@ -201,7 +201,7 @@ impl Record {
     fn unpacked(&self, data: Vec<u8>) -> Stored<Vec<u8>> {
         let size = self.number("size").unwrap_or(0) as usize;
         if size > LONGEST {
-            return Err(format!("a chunk of {} MB", size >> 20));
+            return Err(format!("a chunk has {} MB, which is too long", size >> 20));
         }
         let mut out = Vec::new();
         let read = match self.field("compression") {

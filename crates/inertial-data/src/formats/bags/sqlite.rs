@@ -102,7 +102,7 @@ impl Scan {
     fn enter(&mut self, database: &Database, number: u64) -> Stored<()> {
         self.seen += 1;
         if self.seen > database.pages || self.path.len() >= DEEPEST {
-            return Err("its pages run in circles".to_owned());
+            return Err("its pages form a cycle".to_owned());
         }
         // The first page starts with the header of the file.
         let head = if number == 1 { 100 } else { 0 };
@@ -141,7 +141,7 @@ impl Scan {
                 5 | 13 => {
                     self.path.pop();
                 }
-                other => return Err(format!("a page has the type {other}")),
+                other => return Err(format!("a page has the unknown type {other}")),
             }
         }
         Ok(None)

@@ -58,14 +58,14 @@ fn named(cells: &[&[u8]]) -> Vec<String> {
 /// Returns a description of the first line if it does not belong to a table.
 fn no_table(line: &[u8]) -> Option<&'static str> {
     if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
-        return Some("is a text in UTF-16; save it as UTF-8");
+        return Some("is UTF-16 text; save it as UTF-8");
     }
     let line = line.trim_ascii_end();
     if line.contains(&b'\r') {
         return Some("lines end with carriage returns alone; expected line feeds");
     }
     let control = |b: &u8| *b < 0x20 && *b != b'\t';
-    line.iter().any(control).then_some("is neither a text nor a format that is known")
+    line.iter().any(control).then_some("is neither text nor a known format")
 }
 
 /// Returns the separator of a line.

@@ -106,8 +106,8 @@ fn not_definite(mechanism: &Mechanism, coordinate: usize, pivot: f64) -> Error {
     let joint = joints.find(|j| j.v_range().contains(&coordinate)).map_or("", |j| j.name.as_str());
     Error::Singular(if pivot.is_finite() {
         format!(
-            "no acceleration follows from the forces: nothing resists joint \"{joint}\" (the mass matrix is not \
-             positive definite: are bodies after it without mass, or with negative inertia?)"
+            "the mass matrix is not positive definite at joint \"{joint}\": do the bodies after it have no \
+             mass, or negative inertia?"
         )
     } else {
         format!("the mass matrix is not finite at joint \"{joint}\": are all coordinates finite?")

@@ -137,8 +137,8 @@ impl<'m> ClosedMechanism<'m> {
             None => Vec::new(),
             Some(Left::DeadPoint) => {
                 warnings.push(
-                    "the assembly configuration is a dead point of the independent joints: another near it is used \
-                     instead"
+                    "the assembly configuration is a dead point of the independent joints: a configuration \
+                     near it is used instead"
                         .into(),
                 );
                 Vec::new()
@@ -293,8 +293,9 @@ fn left(motions: &[MotionKind]) -> String {
         [followed, others @ ..] => {
             let others: Vec<String> = others.iter().map(ToString::to_string).collect();
             format!(
-                "{singular}: {} motions meet there. The one with {followed} is followed, from a regular configuration near it \
-                 (not that with {}); a configuration on another in `assembly` chooses that one",
+                "{singular}: {} motion branches meet there. The one with {followed} is used, from a regular \
+                 configuration near it (not the one with {}); to choose another branch, give a configuration \
+                 on it in `assembly`",
                 motions.len(),
                 others.join("; ")
             )

@@ -121,8 +121,8 @@ impl ClosedMechanism<'_> {
             ldl(&mut h, n, |k| SINGULAR * workspace.difference[k].abs()).map_err(|k| {
                 let name = &self.independent_names()[k];
                 Error::Singular(format!(
-                    "no acceleration follows from the forces: nothing resists \"{name}\" (the mass matrix is not positive \
-                     definite)"
+                    "the mass matrix is not positive definite at \"{name}\": do the bodies that it moves \
+                     have no mass, or negative inertia?"
                 ))
             })
         });

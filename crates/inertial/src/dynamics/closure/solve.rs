@@ -147,7 +147,8 @@ impl ClosedMechanism<'_> {
             }
         }
         Err(Error::Infeasible(format!(
-            "the independent coordinates are too far away: the loops do not follow in {MOST_STEPS} steps"
+            "the independent coordinates are too far away: the loops could not be closed within {MOST_STEPS} \
+             steps"
         )))
     }
 
@@ -157,7 +158,7 @@ impl ClosedMechanism<'_> {
         self.set_independent(&mut beyond, target);
         // Best approximation at that point; convergence is not required.
         let _ = self.correct(workspace, &mut beyond);
-        self.open(&beyond, "the motion ends before these independent coordinates are reached")
+        self.open(&beyond, "the mechanism cannot reach these independent coordinates")
     }
 
     fn set_independent(&self, q: &mut [f64], target: &[f64]) {

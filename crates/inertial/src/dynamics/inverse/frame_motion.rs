@@ -39,7 +39,7 @@ impl InverseDynamics {
         match self.tables.node_of.get(body).map(|&k| &self.tables.nodes[k]) {
             Some(node) if !node.spin => {}
             // Bodies that are symmetric about their axis are not rotated by the kernels.
-            _ => return Err(Error::UnknownName(format!("body {body} is none that a frame can be fixed on"))),
+            _ => return Err(Error::UnknownName(format!("no frame can be fixed to body {body}"))),
         }
         let FrameMotion { acceleration, angular_velocity, angular_acceleration } = out;
         let mut out = [acceleration, angular_velocity, angular_acceleration];

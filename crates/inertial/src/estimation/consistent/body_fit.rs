@@ -39,7 +39,7 @@ pub(crate) fn possible_body(
     all_seen: bool,
 ) -> Result<PossibleBody> {
     if options.bounds.is_some() || options.prior_kind != PriorKind::Entropic {
-        return Err(Error::Incompatible("a payload takes the entropic prior and no bounds".into()));
+        return Err(Error::Incompatible("a payload needs the entropic prior and cannot have bounds".into()));
     }
     let weight = options.prior_weight;
     if !(weight > 0.0 && weight.is_finite()) {
@@ -47,13 +47,15 @@ pub(crate) fn possible_body(
     }
     if weight < 1.0 && !all_seen {
         return Err(Error::Unobservable(
-            "these torques do not show all ten parameters of the payload: a prior of weight 1 or more is needed"
+            "these torques do not determine all ten parameters of the payload: use a prior weight of 1 or \
+             more"
                 .into(),
         ));
     }
     let p: Matrix4<f64> = PseudoInertia::from(prior).0;
-    let inverse =
-        p.cholesky().ok_or_else(|| Error::Infeasible("the prior body is not strictly possible".into()))?;
+    let inverse = p
+        .cholesky()
+        .ok_or_else(|| Error::Infeasible("the prior body is not strictly physically consistent".into()))?;
     // Curvature of the data in units of the prior body. The curvature of the prior is its weight in these units.
     let (m, t) = (p[(3, 3)], p[(0, 0)] + p[(1, 1)] + p[(2, 2)]);
     let unit = |j: usize| [m, (m * t).sqrt(), t][usize::from(j > 0) + usize::from(j > 3)];

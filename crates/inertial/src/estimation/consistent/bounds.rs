@@ -169,7 +169,7 @@ impl BodyBounds {
             if least < most && least.is_finite() && most.is_finite() {
                 Ok(())
             } else {
-                Err(format!("{what}: from {least} to {most} is no range, expected the least value first"))
+                Err(format!("{what}: {least} to {most} is not a range, expected the smaller value first"))
             }
         };
         if let Some([least, most]) = self.mass {

@@ -55,12 +55,12 @@ impl NoiseBounds {
     pub fn of(&self, forces: &[impl AsRef<str>]) -> Result<Vec<f64>> {
         for (name, bound) in &self.0 {
             if !(*bound > 0.0 && bound.is_finite()) {
-                return Err(Error::invalid_value("a bound of the noise", *bound, "a number above zero"));
+                return Err(Error::invalid_value("a noise bound", *bound, "a number above zero"));
             }
             if !forces.iter().any(|f| f.as_ref().starts_with(name.as_str())) {
                 let names: Vec<_> = forces.iter().map(AsRef::as_ref).collect();
                 return Err(Error::UnknownName(format!(
-                    "no force is called {name} in the bounds of the noise; there are {}",
+                    "the noise bounds name the unknown force {name}; there are {}",
                     names.join(", ")
                 )));
             }
@@ -70,7 +70,7 @@ impl NoiseBounds {
             fitting
                 .max_by_key(|(name, _)| name.len())
                 .map(|(_, bound)| *bound)
-                .ok_or_else(|| Error::UnknownName(format!("the noise of {force} has no bound")))
+                .ok_or_else(|| Error::UnknownName(format!("there is no noise bound for {force}")))
         };
         forces.iter().map(|f| bound(f.as_ref())).collect()
     }
@@ -212,7 +212,8 @@ impl FeasibleSet {
         let conic = LinearConic { cost: DVector::zeros(width), semidefinite, norms, inequalities };
         let inside = conic.feasible(start)?.ok_or_else(|| {
             Error::Infeasible(format!(
-                "no consistent body explains the data within the bounds of the noise: {1} needs at least {0:.3} times its bound",
+                "no physically consistent body explains the data within the noise bounds: {1} needs at least \
+                 {0:.3} times its bound",
                 worst.0,
                 equations.row_names()[worst.1]
             ))

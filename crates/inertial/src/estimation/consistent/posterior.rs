@@ -85,7 +85,8 @@ impl Posterior {
     pub(crate) fn note(&self) -> Option<String> {
         (self.effective_points < ENOUGH).then(|| {
             format!(
-                "the credible intervals come from about {:.0} independent points and are rough: a stronger prior or more data settle them",
+                "the credible intervals come from about {:.0} independent points and are rough: use a \
+                 stronger prior or more data",
                 self.effective_points
             )
         })

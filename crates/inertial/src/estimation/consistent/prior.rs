@@ -60,7 +60,7 @@ impl Prior {
     pub(crate) fn note(&self) -> Option<String> {
         (!self.guessed.is_empty()).then(|| {
             format!(
-                "the model gives no inertia of {}: the prior takes them from the distances between joints",
+                "the model has no inertias of {}: the prior takes them from the distances between joints",
                 self.guessed.join(", ")
             )
         })

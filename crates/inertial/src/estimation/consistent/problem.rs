@@ -255,7 +255,8 @@ impl ConsistentProblem {
         }
         if wanted.solver == Solver::LogCholesky && wanted.prior_kind != PriorKind::Entropic {
             return Err(Error::Incompatible(
-                "log-Cholesky coordinates cannot reach the boundary: they need the entropic prior".into(),
+                "log-Cholesky coordinates cannot represent singular bodies: they need the entropic prior"
+                    .into(),
             ));
         }
         if let Some(bounds) = bounded {
@@ -290,7 +291,10 @@ impl ConsistentProblem {
                 continue;
             }
             let given = PseudoInertia::from(body).0.cholesky().ok_or_else(|| {
-                Error::Infeasible(format!("the prior of {} is not strictly possible", known.name))
+                Error::Infeasible(format!(
+                    "the prior of {} is not strictly physically consistent",
+                    known.name
+                ))
             })?;
             let cone = match wanted.prior_kind {
                 PriorKind::Entropic => Cone { offset, prior_weight: weight, prior: given.inverse() },
@@ -438,9 +442,9 @@ pub(crate) fn covariance(
 pub(crate) fn unproven(status: SolverStatus, cost: f64, lower_bound: f64) -> Option<String> {
     let gap = cost - lower_bound;
     let how = if gap.is_finite() {
-        format!("with a gap of {gap:.1e}")
+        format!("with a duality gap of {gap:.1e}")
     } else {
-        "without any proof of how good it is".to_owned()
+        "without a bound on its optimality".to_owned()
     };
     let said = format!("the optimization stopped {how} at cost {cost:.6e}: better bodies may exist");
     (!status.is_converged()).then_some(said)

@@ -158,7 +158,8 @@ fn check_outliers(
     }
     if !found.is_empty() {
         let message = format!(
-            "outliers: {:.0} % of the samples hold {}; remove them from the log, or give outliers less weight (estimator irls)",
+            "outliers: {:.0} % of the samples cause {}; remove them from the log, or give outliers less \
+             weight (estimator irls)",
             100.0 * FARTHEST,
             found.join(" and ")
         );
@@ -213,41 +214,45 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
             let name = joint.map_or("all joints", |joint| names[joint].as_str());
             (
                 ReasonCode::Sign,
-                format!("sign: negate the torque of {name} (scale = -1 in the column map): then"),
+                format!("sign: negate the torque of {name} (scale = -1 in the column map); with that,"),
             )
         }
         Reading::ExchangedTorques(i, j) => (
             ReasonCode::Order,
             format!(
-                "order: the torques of {} and {} seem to be exchanged: the other way round",
+                "order: the torques of {} and {} seem to be swapped; after swapping them,",
                 names[i], names[j]
             ),
         ),
         Reading::NegatedMotion(joint) => (
             ReasonCode::Sign,
             format!(
-                "sign: negate the motion of {} (scale = -1 in the column map) or its axis in the model: then",
+                "sign: negate the motion of {} (scale = -1 in the column map) or its axis in the model; with \
+                 that,",
                 names[joint]
             ),
         ),
         Reading::ReversedAxis(joint) => (
             ReasonCode::Sign,
             format!(
-                "sign: the axis of {} seems to be reversed in the model: the other way round",
+                "sign: the axis of {} seems to be reversed in the model; after reversing it,",
                 names[joint]
             ),
         ),
         Reading::ExchangedMotions(i, j) => (
             ReasonCode::Order,
             format!(
-                "order: the motions of {} and {} seem to be exchanged: the other way round",
+                "order: the motions of {} and {} seem to be swapped; after swapping them,",
                 names[i], names[j]
             ),
         ),
         Reading::Gravity(g) => {
             // Adding zero turns a negative zero into zero.
             let numbers = [g.x, g.y, g.z].map(|x| significant(x + 0.0, 3)).join(",");
-            (ReasonCode::Gravity, format!("gravity: it seems to point elsewhere: with gravity {numbers}"))
+            (
+                ReasonCode::Gravity,
+                format!("gravity: it seems to have another direction; with gravity {numbers},"),
+            )
         }
     }
 }
@@ -264,7 +269,8 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
         DeviationKind::Lag => (
             ReasonCode::Lag,
             format!(
-                "lag: torques come {} ms later than the motion, which explains {share}; align their clocks or filters",
+                "lag: the torques lag the motion by {} ms, which explains {share}; align their clocks or \
+                 filters",
                 number(1e3)
             ),
         ),
@@ -286,7 +292,8 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
         DeviationKind::Length => (
             ReasonCode::Length,
             format!(
-                "length: the model places {of} {} m too far from the joint before it, which explains {share}; measure that length",
+                "length: the model places {of} {} m too far from the previous joint, which explains {share}; \
+                 measure that length",
                 number(1.0)
             ),
         ),

@@ -154,7 +154,7 @@ pub fn identify_fleet(
             let rank = link.regrouping.rank();
             if found.excited < rank {
                 common.warnings.push(format!(
-                    "the motion of robot {} shows {} of the {rank} combinations of its payload's parameters",
+                    "the motion of robot {} excites {} of the {rank} base parameters of its payload",
                     k + 1,
                     found.excited
                 ));
@@ -218,7 +218,8 @@ fn eliminate(
         if let Some(&k) = own.iter().find(twice) {
             let name = &equations.names[channel.unknowns[k]];
             return Err(Error::Incompatible(format!(
-                "{name} acts in several forces: a fleet's own terms must act in one each (no coupled drives)"
+                "{name} acts on several forces: the individual terms of a fleet's robots must act on one \
+                 force each (no coupled drives)"
             )));
         }
         // The shared equations may list the unknowns of a channel in another order.
@@ -228,7 +229,9 @@ fn eliminate(
         let ordered: Option<Vec<usize>> = target.iter().map(at).collect();
         let ordered = ordered.filter(|o| o.len() == common.len()).ok_or_else(|| {
             Error::Unobservable(
-                "the robots' own terms act like link parameters: take them out of the model".into(),
+                "the robots' individual terms cannot be separated from link parameters: remove them from the \
+                 model"
+                    .into(),
             )
         })?;
         let mut block = Vec::with_capacity(width * width);
@@ -269,7 +272,7 @@ fn values(
     for (name, &value) in shared.names.iter().zip(common) {
         match equations.names.iter().position(|n| n == name) {
             Some(k) => out[k] = value,
-            None => return Err(Error::UnknownName(format!("{name} is no unknown of the robots"))),
+            None => return Err(Error::UnknownName(format!("{name} is not an unknown of the robots"))),
         }
     }
     for OwnTerms { triangle, own, common } in owned {

@@ -203,8 +203,8 @@ impl Criticism {
                 ReasonCode::Mass,
                 Verdict::Doubtful,
                 format!(
-                    "mass: the bodies have {} kg together, those of the model {} kg; check the unit of the torques and the masses of \
-                     the model",
+                    "mass: the identified bodies have {} kg in total, those of the model {} kg; check the \
+                     unit of the torques and the masses of the model",
                     significant(found, 2),
                     significant(model, 2)
                 ),
@@ -218,8 +218,9 @@ impl Criticism {
                 ReasonCode::Consistency,
                 Verdict::Doubtful,
                 format!(
-                    "consistency: physically possible bodies leave a residual of {}, impossible ones {}; a sign, a zero, a length \
-                     or the gravity of the model is wrong, or a joint term is missing",
+                    "consistency: the residual of physically consistent bodies is {}, of unconstrained ones \
+                     {}; a sign, a zero, a length or the gravity of the model is wrong, or a joint term is \
+                     missing",
                     percent(all),
                     percent(free)
                 ),
@@ -250,8 +251,9 @@ impl Criticism {
                 ReasonCode::Drift,
                 Verdict::Doubtful,
                 format!(
-                    "drift: the first half of the log and the second differ {ratio:.1} times as much as other halves of it; check \
-                     whether the load, the friction (temperature) or a sensor changed, and identify from the parts separately"
+                    "drift: the first and second half of the log differ {ratio:.1} times as much as \
+                     interleaved halves; check whether the load, the friction (temperature) or a sensor \
+                     changed, and identify from the parts separately"
                 ),
             );
         }

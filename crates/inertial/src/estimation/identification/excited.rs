@@ -110,7 +110,8 @@ fn believed(
             parameters[(block.offset, block.offset)] = rotors[block.body].powi(2);
             continue;
         }
-        let impossible = || Error::Infeasible(format!("the prior of {} is not strictly possible", body.name));
+        let impossible =
+            || Error::Infeasible(format!("the prior of {} is not strictly physically consistent", body.name));
         let inverse = PseudoInertia::from(&prior.bodies[block.body]).0.cholesky().ok_or_else(impossible)?;
         let own = pseudo::curvature(&inverse.inverse()).cholesky().ok_or_else(impossible)?.inverse();
         parameters.fixed_view_mut::<10, 10>(block.offset, block.offset).copy_from(&own);

@@ -118,7 +118,8 @@ pub fn identify(
     match options.estimator {
         Estimator::Irls => {
             return Err(Error::NotApplicable(
-                "the estimator irls weighs every sample, which a summary does not hold: give the logs themselves"
+                "the estimator irls needs every sample, which a summary does not contain: give the logs \
+                 themselves"
                     .into(),
             ));
         }
@@ -138,7 +139,9 @@ pub fn identify(
         let plain = equations.without_coupling_search();
         let (mut out, _) = identify_chosen(&plain, summary, validation, options)?;
         out.warnings.push(
-            "a coupling of drives was found but not adopted: with it, possible bodies do not explain the torques either".into(),
+            "a drive coupling was found but not adopted: physically consistent bodies do not explain the \
+             torques with it either"
+                .into(),
         );
         return Ok(out);
     }
@@ -239,7 +242,8 @@ fn estimate(
         warnings.extend_from_slice(closed.warnings());
         if !equations.terms.is_empty() && closed.dof() < mechanism.nv() {
             warnings.push(format!(
-                "joint terms are estimated for the independent joints {} only: friction of the other joints is included as far as it acts alike",
+                "joint terms are estimated for the independent joints {} only: friction of the other joints \
+                 is included as far as it has the same effect",
                 closed.independent_names().join(", ")
             ));
         }
@@ -251,15 +255,16 @@ fn estimate(
     let (given, other): (Vec<_>, Vec<_>) =
         equations.grounded_rotors().partition(|(_, _, given)| *given > 0.0);
     let separated = if options.estimator == Estimator::Consistent {
-        "the split is assumed, by a wide prior"
+        "a wide prior determines the split"
     } else {
-        "all of it counts as the link's"
+        "all of it is assigned to the link"
     };
-    for (rotors, how) in [(given, "the split follows the model"), (other, separated)] {
+    for (rotors, how) in [(given, "the split is taken from the model"), (other, separated)] {
         let joints: Vec<_> = rotors.iter().map(|&(row, _, _)| names[row].as_str()).collect();
         if !joints.is_empty() {
             warnings.push(format!(
-                "the data show only the sum of the rotor inertia of {} and the inertia of its link: {how}",
+                "the data determine only the sum of the rotor inertia of {} and the inertia of its link: \
+                 {how}",
                 joints.join(", ")
             ));
         }
@@ -267,7 +272,8 @@ fn estimate(
     if !squares.thin.is_empty() {
         let joints: Vec<_> = squares.thin.iter().map(|&row| names[row].as_str()).collect();
         warnings.push(format!(
-            "the log is too short to estimate the noise of {}: the average of all joints, relative to their forces, was used; record a longer log or use a higher cut-off",
+            "the log is too short to estimate the noise of {}: the average of all joints, relative to their \
+             forces, is used; record a longer log or use a higher cut-off",
             joints.join(", ")
         ));
     }

@@ -296,7 +296,7 @@ impl<M: Fn(&str) -> Option<Meaning>> Reader<'_, M> {
                 self.at += end;
                 self.push(Step::Number(x))
             }
-            Err(_) => Err(self.wrong(&format!("'{}' is no number", &rest[..end]))),
+            Err(_) => Err(self.wrong(&format!("'{}' is not a number", &rest[..end]))),
         }
     }
 
@@ -317,7 +317,7 @@ impl<M: Fn(&str) -> Option<Meaning>> Reader<'_, M> {
         }
         let (one, two) = (function(name), function_of_two(name));
         if one.is_none() && two.is_none() {
-            return Err(self.wrong(&format!("there is nothing named {name}")));
+            return Err(self.wrong(&format!("unknown name {name}")));
         }
         self.at += end;
         if !self.take('(') {
@@ -375,7 +375,7 @@ mod tests {
         for (text, place) in [
             ("", "character 1:"),
             ("1 +", "character 4:"),
-            ("y", "character 1: there is nothing named y"),
+            ("y", "character 1: unknown name y"),
             ("(x", "character 3: expected ')'"),
             ("x x", "character 3:"),
             ("1.2.3", "character 1:"),

@@ -101,7 +101,7 @@ impl JointModel {
                 nonnegative: entry.nonnegative,
             };
             if out.given.iter().any(|g| g.name == given.name && g.coordinate == given.coordinate) {
-                return Err(Error::InvalidOption(format!("{place}: is given twice for {}", entry.joint)));
+                return Err(Error::InvalidOption(format!("{place}: given twice for {}", entry.joint)));
             }
             out.given.push(given);
         }

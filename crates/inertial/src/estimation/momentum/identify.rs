@@ -254,7 +254,8 @@ fn warnings(
     // Five standard deviations of χ²/free, with a margin for inexact positions.
     if let Some(chi) = chi.filter(|c| *c > 1.5 + 5.0 * (2.0 / free).sqrt() && !plain) {
         out.push(format!(
-            "residuals are {:.2} times what the stated noise explains: it may be larger, or the geometry or positions wrong",
+            "residuals are {:.2} times as large as the stated noise explains: the noise may be larger, or \
+             the geometry or positions wrong",
             chi.sqrt()
         ));
     }

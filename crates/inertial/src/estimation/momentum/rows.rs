@@ -163,7 +163,7 @@ pub(crate) fn covariance_root(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
 
 fn no_noise() -> Error {
     Error::InvalidOption(
-        "the stated noise does not reach every component of the momentum, expected noise of the base's twist"
+        "the stated noise does not affect every component of the momentum, expected noise of the base's twist"
             .into(),
     )
 }

@@ -118,7 +118,7 @@ pub(crate) fn moving_link(mechanism: &Mechanism, name: &str) -> Result<(usize, P
         Error::UnknownName(format!("the model has no link {name}{hint}"))
     })?;
     let body = body.ok_or_else(|| {
-        Error::NotApplicable(format!("the link {name} stands on the ground and never moves"))
+        Error::NotApplicable(format!("the link {name} is fixed to the ground and never moves"))
     })?;
     Ok((body, *pose))
 }

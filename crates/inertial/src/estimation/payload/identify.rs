@@ -84,14 +84,15 @@ pub fn identify_payload(
         [others @ .., last] => Some(format!("{} and {last}", others.join(", "))),
     };
     if fit.seen < rank {
-        let open = open.map_or(String::new(), |open| format!("; it leaves its {open} open"));
+        let open = open.map_or(String::new(), |open| format!("; it does not determine the {open}"));
         warnings.push(format!(
-            "this motion shows {} of the {rank} combinations of the payload's parameters{open}",
+            "this motion excites {} of the {rank} base parameters of the payload{open}",
             fit.seen
         ));
     } else if let Some(open) = open {
         warnings.push(format!(
-            "the torques of this robot leave the {open} of the payload open: only the base parameters are certain"
+            "the torques of this robot do not determine the {open} of the payload: only its base parameters \
+             are identified"
         ));
     }
     let values: [f64; 10] = std::array::from_fn(|i| fit.payload[i]);

@@ -42,7 +42,7 @@ impl PayloadLink {
         let regrouping = regrouping(&effect);
         if regrouping.rank() == 0 {
             return Err(Error::Unobservable(format!(
-                "no torque of this robot shows anything of a payload on the link {link}"
+                "no torque of this robot depends on a payload on the link {link}"
             )));
         }
         Ok(Self { name: link.to_owned(), effect, regrouping })

@@ -232,7 +232,7 @@ impl TryFrom<Stored> for Summary {
             return Err(format!("the schema is \"{}\", expected \"{SCHEMA}\"", stored.schema));
         }
         if stored.digest() != stored.checksum {
-            return Err("it is damaged: its content does not have its checksum".to_owned());
+            return Err("it is damaged: the checksum does not match".to_owned());
         }
         if stored.samples > MOST_SAMPLES {
             return Err(format!("it has more than {MOST_SAMPLES} samples"));
@@ -244,14 +244,14 @@ impl TryFrom<Stored> for Summary {
                 || most > MOST_SAMPLES
                 || !(c.independent >= 0.0 && c.independent <= c.count as f64)
             {
-                return Err("the counts of a channel are impossible".to_owned());
+                return Err("the counts of a channel are invalid".to_owned());
             }
             let triangle = Triangle::from_upper(c.width, &c.upper).map_err(|e| e.to_string())?;
             let mut out = Factor::new(c.width);
             let entries = c.width * (c.width - 1) / 2;
             for (own, stored) in out.lags.iter_mut().zip(c.lags) {
                 if !(stored.independent >= 0.0 && stored.expected.is_finite()) {
-                    return Err("the counts of a channel are impossible".to_owned());
+                    return Err("the counts of a channel are invalid".to_owned());
                 }
                 let fits = stored.upper.len() == entries && stored.upper.iter().all(|x| x.is_finite());
                 if !fits || stored.pairs == 0 {
@@ -286,7 +286,7 @@ impl TryFrom<Stored> for Summary {
         Ok(Self {
             names: stored.unknowns,
             fingerprint: u64::from_str_radix(&stored.fingerprint, 16)
-                .map_err(|_| "the fingerprint is no hexadecimal number".to_owned())?,
+                .map_err(|_| "the fingerprint is not a hexadecimal number".to_owned())?,
             samples: stored.samples,
             factors: stored.channels.into_iter().map(factor).collect::<Result<_, _>>()?,
             sources: stored.logs,

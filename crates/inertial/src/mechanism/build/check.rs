@@ -79,7 +79,7 @@ pub(super) fn checked_pose(pose: &Pose<f64>, here: Place) -> Result<Pose<f64>> {
     let mut r = pose.rotation;
     let defect = |r: &Matrix3<f64>| (r.transpose() * r - Matrix3::identity()).amax();
     if defect(&r) > ROTATION_TOLERANCE || r.determinant() < 0.0 {
-        return Err(Error::model(here, "its rotation is no right-handed orthogonal matrix"));
+        return Err(Error::model(here, "its rotation is not a right-handed orthogonal matrix"));
     }
     // Newton's iteration to the nearest orthogonal matrix, with quadratic convergence within the tolerance above.
     while defect(&r) > 1e-14 {

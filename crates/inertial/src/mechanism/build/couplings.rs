@@ -44,7 +44,7 @@ pub(super) fn resolve(described: &[JointSpec]) -> Result<Vec<Option<Coupling>>> 
                 let leader = index.get(name.as_str()).copied();
                 let moving = leader.filter(|&l| described[l].joint_type != JointType::Fixed);
                 let leader = moving
-                    .ok_or_else(|| error(format!("it follows \"{name}\", which is no moving joint")))?;
+                    .ok_or_else(|| error(format!("it follows \"{name}\", which is not a moving joint")))?;
                 match (&described[leader].mimic, &out[leader]) {
                     (None, _) => own.add(leader, *ratio),
                     (Some(_), Some(known)) => {
@@ -60,14 +60,14 @@ pub(super) fn resolve(described: &[JointSpec]) -> Result<Vec<Option<Coupling>>> 
             if let Some(leader) = waits_for {
                 open[j] = true;
                 if open[leader] || leader == j {
-                    return Err(error("the joints that it follows (mimic) form a circle".into()));
+                    return Err(error("the joints that it follows (mimic) form a cycle".into()));
                 }
                 stack.push(leader);
                 continue;
             }
             own.drop_zeros();
             if own.leaders.len() > LEADERS {
-                return Err(error(format!("it follows (mimic) more than {LEADERS} joints in the end")));
+                return Err(error(format!("it follows (mimic) more than {LEADERS} joints in total")));
             }
             if let Some((l, _)) = own.leaders.iter().find(|(l, _)| described[*l].joint_type.nv() != 1) {
                 return Err(error(format!("it follows \"{}\", which has several axes", described[*l].name)));

@@ -34,7 +34,7 @@ impl Build<'_> {
                 }
                 return Err(Error::model(
                     here(),
-                    "its carrier does not move: a wheel turns a robot that flies",
+                    "its carrier does not move: a reaction wheel needs a moving carrier",
                 ));
             };
             out.push(Wheel {

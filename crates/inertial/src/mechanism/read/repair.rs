@@ -34,7 +34,7 @@ pub(crate) fn repaired(text: &str) -> Repaired<'_> {
         let length = if rest.starts_with("<!--") {
             let length = until("-->");
             if let Some(length) = length.filter(|&n| n > 7 && comment_is_wrong(&rest[4..n - 3])) {
-                warn(at, "a comment has -- inside: passed over".to_owned());
+                warn(at, "a comment has -- inside: ignored".to_owned());
                 blank(&mut bytes, at + 4..at + length - 3);
             }
             length
@@ -45,14 +45,14 @@ pub(crate) fn repaired(text: &str) -> Repaired<'_> {
             let declaration =
                 rest.starts_with("<?xml ") && !text[..at].trim_start_matches('\u{feff}').is_empty();
             if let Some(length) = length.filter(|_| declaration && text[..at].trim().is_empty()) {
-                warn(at, "blank lines before <?xml: passed over".to_owned());
+                warn(at, "blank lines before <?xml: ignored".to_owned());
                 blank(&mut bytes, at..at + length);
             }
             length
         } else if rest.starts_with("<!DOCTYPE") {
             let length = document_type(rest);
             if let Some(length) = length {
-                warn(at, "a document type: passed over".to_owned());
+                warn(at, "a document type: ignored".to_owned());
                 blank(&mut bytes, at..at + length);
             }
             length

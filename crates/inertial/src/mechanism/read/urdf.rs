@@ -134,7 +134,7 @@ fn shapes(element: Element<'_>, link: &str) -> Vec<ShapeSpec> {
 fn inertial(element: Element<'_>) -> Result<Option<Inertia<f64>>> {
     let pose = origin(element)?;
     let Some(mass) = element.first_child("mass") else {
-        element.warn("it has no <mass>: the link counts as massless");
+        element.warn("it has no <mass>: the link is taken as massless");
         return Ok(None);
     };
     let mass = mass.required_number("value")?;
@@ -159,7 +159,7 @@ fn origin(element: Element<'_>) -> Result<Pose<f64>> {
     let xyz = origin.numbers::<3>("xyz")?.unwrap_or_default();
     if let Some([x, y, z, w]) = origin.numbers::<4>("quat_xyzw")? {
         if origin.attribute("rpy").is_some() {
-            origin.warn("it has rpy and quat_xyzw: quat_xyzw counts");
+            origin.warn("it has rpy and quat_xyzw: quat_xyzw is used");
         }
         let rotation = rotation_from_quaternion(x, y, z, w).filter(|r| r.iter().all(|x| x.is_finite()));
         let rotation = rotation.ok_or_else(|| origin.error("quat_xyzw has no length"))?;
@@ -245,7 +245,7 @@ fn limits(element: Element<'_>, kind: &str) -> Result<Limits> {
         (limits.lower, limits.upper) = (lower.unwrap_or(0.0), upper.unwrap_or(0.0));
         if limits.lower > limits.upper {
             limit.warn(&format!(
-                "lower={} is above upper={}: taken the other way round",
+                "lower={} is above upper={}: the two are swapped",
                 limits.lower, limits.upper
             ));
             std::mem::swap(&mut limits.lower, &mut limits.upper);

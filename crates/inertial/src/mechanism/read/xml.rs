@@ -223,7 +223,7 @@ impl<'a> Element<'a> {
         let mut found = self.children_named(tag);
         let first = found.next();
         if let Some(second) = found.next() {
-            second.warn(&format!("there is more than one <{tag}>: the first counts"));
+            second.warn(&format!("there is more than one <{tag}>: the first is used"));
         }
         first
     }

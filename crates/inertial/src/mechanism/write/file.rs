@@ -92,7 +92,7 @@ pub fn replace_values(
         if !new.matches(&found) {
             return Err(Error::unsupported(
                 Place::default(),
-                format!("writing the dynamics of \"{name}\" where they stand in this file"),
+                format!("writing the dynamics of \"{name}\" where they are given in this file"),
             ));
         }
     }

@@ -56,7 +56,7 @@ pub fn replace_values(
         let found = again.links.iter().find(|l| l.name == *name).and_then(|l| l.inertia);
         let (found, wanted) = (found.unwrap_or_else(Inertia::zero).parameters(), wanted.parameters());
         if (found - wanted).amax() > TOLERANCE * wanted.amax() {
-            let feature = format!("writing the inertia of \"{name}\" where it stands in this file");
+            let feature = format!("writing the inertia of \"{name}\" where it is given in this file");
             return Err(Error::unsupported(Place::default(), feature));
         }
     }

@@ -81,7 +81,8 @@ fn share_body(mechanism: &Mechanism, index: usize, body: &Body, wanted: Inertia<
     if division.stretch.is_none() && parts.len() > 1 {
         let names: Vec<String> = parts.iter().map(|(link, _)| format!("\"{}\"", link.name)).collect();
         shares.notes.push(format!(
-            "links {} share the inertia of their body by mass: their own do not tell how it is distributed",
+            "the inertia of the body of links {} is split by mass: their own inertias do not determine its \
+             distribution",
             names.join(", ")
         ));
     }

@@ -1,4 +1,4 @@
-//! A problem over possible bodies as `scripts/oracle_cvxpy.py` reads it.
+//! Description of a consistent estimation problem for `scripts/oracle_cvxpy.py`.
 
 use inertial::estimation::consistent::ConsistentProblem;
 use serde_json::{Value, json};

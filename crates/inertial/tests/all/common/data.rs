@@ -3,17 +3,17 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The repository's folder.
+/// Returns the folder of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Path of a file or folder under `testdata/golden`, which every clone has.
+/// Returns the path of a file or folder under `testdata/golden`, which every clone has.
 pub fn golden(path: &str) -> PathBuf {
     root().join("testdata/golden").join(path)
 }
 
-/// Path of a model or log under `../shared`; `None` where it is missing and tests may be skipped.
+/// Returns the path of a model or log under `../shared`; `None` if it is missing and tests may be skipped.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let path = root().join("../shared").join(path);
     if path.exists() {
@@ -23,13 +23,13 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// Reports that a test is skipped. Fails it unless `INERTIAL_ALLOW_SKIP=1` says that it may be skipped.
+/// Reports that a test is skipped. Fails the test unless `INERTIAL_ALLOW_SKIP=1` is set.
 #[track_caller]
 pub fn skip(reason: &str) {
     assert!(
         std::env::var_os("INERTIAL_ALLOW_SKIP").is_some_and(|v| v == "1"),
         "{reason}; set INERTIAL_ALLOW_SKIP=1 to skip tests whose data or programs are missing"
     );
-    // Past the capture of the test's output.
+    // Bypasses the captured output of the test.
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }

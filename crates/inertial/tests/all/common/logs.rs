@@ -1,4 +1,4 @@
-//! Simulated logs whose truth is known.
+//! Simulated logs with known parameters.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,12 +13,12 @@ pub const FRICTION: JointTerms =
 
 pub fn model(name: &str) -> Mechanism {
     let mut builder = builtin::get(name).unwrap();
-    // Rotor inertias are the tests' own affair.
+    // Tests that need rotor inertias set them themselves.
     builder.joints.iter_mut().for_each(|j| j.dynamics.armature = 0.0);
     builder.build(&BuildOptions::default()).unwrap()
 }
 
-/// Random states, and the forces that the unknowns give.
+/// Log of random states with the forces of the true parameters.
 pub struct Log {
     pub q: Vec<f64>,
     pub v: Vec<f64>,
@@ -27,7 +27,7 @@ pub struct Log {
     pub count: usize,
 }
 
-/// Values of the joint terms that a test takes as true.
+/// Returns the true value of a joint term.
 pub fn truth_of(term: Term, coordinate: usize) -> f64 {
     let k = 1.0 + coordinate as f64;
     match term {
@@ -90,7 +90,7 @@ pub fn true_values(equations: &Equations<'_>) -> Vec<f64> {
 }
 
 pub fn normal(rng: &mut Rng) -> f64 {
-    // Box and Muller.
+    // Box-Muller transform.
     let (u, w) = (rng.range(1e-300, 1.0), rng.range(0.0, std::f64::consts::TAU));
     (-2.0 * u.ln()).sqrt() * w.cos()
 }

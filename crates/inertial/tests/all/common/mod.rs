@@ -1,7 +1,7 @@
-//! Random mechanisms and states for the property tests, and plain reference algorithms to test against.
+//! Random mechanisms and states for the property tests, and simple reference algorithms.
 //!
-//! Everything is drawn from a seed and grows from small to large, so the first case that fails is already a small one;
-//! a failing [`Case`] prints the seed that makes it again.
+//! All cases are drawn from seeds and grow in size, so the first failing case is a small one; a failing [`Case`] prints the seed
+//! that reproduces it.
 
 pub mod conic;
 pub mod data;
@@ -15,7 +15,7 @@ use inertial::mechanism::{
 use inertial::spatial::{Force, Inertia, Motion, Pose, body_regressor};
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
-/// `SplitMix64`: small, seeded, the same everywhere.
+/// Random generator `SplitMix64`: small, seeded, and identical on all platforms.
 #[derive(Debug, Clone)]
 pub struct Rng(pub u64);
 
@@ -28,12 +28,12 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Uniform in `low..high`.
+    /// Returns a uniform number in `low..high`.
     pub fn range(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in `0..n`.
+    /// Returns a uniform integer in `0..n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.bits() % n as u64) as usize
     }
@@ -50,7 +50,7 @@ impl Rng {
         (0..n).map(|_| self.range(-size, size)).collect()
     }
 
-    /// Uniform on the unit sphere of `N` dimensions.
+    /// Returns a uniform point on the unit sphere in `N` dimensions.
     pub fn unit<const N: usize>(&mut self) -> [f64; N] {
         loop {
             let v: [f64; N] = std::array::from_fn(|_| self.range(-1.0, 1.0));
@@ -74,7 +74,7 @@ impl Rng {
         Motion::new(self.vector(2.0), self.vector(2.0))
     }
 
-    /// Of a body that exists: a positive density of mass around a centre.
+    /// Returns the inertia of a consistent body: a positive mass density around a centre.
     pub fn inertia(&mut self) -> Inertia<f64> {
         let mass = self.range(0.2, 4.0);
         let spread = Vector3::from_fn(|_, _| mass * self.range(0.002, 0.05));
@@ -83,7 +83,7 @@ impl Rng {
         Inertia::from_com(mass, self.vector(0.3), about)
     }
 
-    /// Of a body that is symmetric about `axis`, an axis through its origin.
+    /// Returns the inertia of a body that is symmetric about `axis`, an axis through its origin.
     pub fn symmetric_inertia(&mut self, axis: &Vector3<f64>) -> Inertia<f64> {
         let mass = self.range(0.1, 1.0);
         let (spin, across) = (mass * self.range(0.001, 0.002), mass * self.range(0.001, 0.002));
@@ -92,7 +92,7 @@ impl Rng {
         Inertia::from_com(mass, axis * self.range(-0.1, 0.1), about)
     }
 
-    /// A coordinate axis now and then, else any direction.
+    /// Returns a coordinate axis with some probability, otherwise any direction.
     pub fn axis(&mut self) -> Vector3<f64> {
         if self.chance(0.4) {
             let mut axis = Vector3::zeros();
@@ -103,7 +103,7 @@ impl Rng {
         }
     }
 
-    /// One degree of freedom about or along any direction.
+    /// Returns a joint with one degree of freedom about or along a random direction.
     pub fn simple_joint(&mut self) -> JointType {
         let axis = self.axis();
         match self.below(4) {
@@ -113,7 +113,7 @@ impl Rng {
         }
     }
 
-    /// Any joint that moves.
+    /// Returns a random joint other than a fixed one.
     pub fn joint(&mut self) -> JointType {
         match self.below(12) {
             0 => JointType::Cylindrical { axis: self.axis() },
@@ -125,7 +125,7 @@ impl Rng {
         }
     }
 
-    /// Coordinates anywhere in the joints' ranges, with unit quaternions.
+    /// Returns random joint positions, with unit quaternions.
     pub fn positions(&mut self, mechanism: &Mechanism) -> Vec<f64> {
         let mut q = self.values(mechanism.nq(), 2.0);
         for joint in mechanism.joints() {
@@ -138,7 +138,7 @@ impl Rng {
     }
 }
 
-/// What a random mechanism may contain besides links and joints of every type.
+/// Features of a random mechanism besides links and joints of every type.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
     /// Mimic joints.
@@ -147,16 +147,16 @@ pub struct Features {
     pub rotors: bool,
     /// Armature at some joints.
     pub armature: bool,
-    /// Fixed or floating base; `None` is either.
+    /// Fixed or floating base; either one if `None`.
     pub base: Option<Base>,
 }
 
 impl Features {
-    /// Everything.
+    /// All features.
     pub const ALL: Self = Self { mimics: true, rotors: true, armature: true, base: None };
     /// Links and joints alone.
     pub const PLAIN: Self = Self { mimics: false, rotors: false, armature: false, base: None };
-    /// All but armature: what is linear in the inertial parameters.
+    /// All features except armature: the dynamics is linear in the inertial parameters.
     pub const LINEAR: Self = Self { armature: false, ..Self::ALL };
 }
 
@@ -168,7 +168,7 @@ pub struct Case {
     pub q: Vec<f64>,
     pub v: Vec<f64>,
     pub a: Vec<f64>,
-    /// For what else the test draws.
+    /// Generator for further random numbers of the test.
     pub rng: Rng,
 }
 
@@ -180,12 +180,12 @@ impl Drop for Case {
     }
 }
 
-/// `count` random cases, of one to nine links.
+/// Returns `count` random cases with one to nine links.
 pub fn cases(count: usize, features: Features) -> impl Iterator<Item = Case> {
     (0..count).map(move |k| case(k as u64, 1 + 9 * k / count, features))
 }
 
-/// The random case of a seed, with `size` links (and some more that are fixed to them).
+/// Returns the random case of a seed, with `size` links (and some more that are fixed to them).
 pub fn case(seed: u64, size: usize, features: Features) -> Case {
     let mut rng = Rng(seed ^ 0x5eed);
     let builder = builder(&mut rng, size, features);
@@ -197,7 +197,7 @@ pub fn case(seed: u64, size: usize, features: Features) -> Case {
     Case { label, builder, mechanism, q, v, a, rng }
 }
 
-/// A random description: chain or tree, every joint type, lumped and massless links, and the features asked for.
+/// Creates a random description: chain or tree, every joint type, lumped and massless links, and the given features.
 pub fn builder(rng: &mut Rng, size: usize, features: Features) -> MechanismBuilder {
     let mut out = MechanismBuilder::new("random", "ground");
     out.gravity = rng.vector(10.0);
@@ -207,12 +207,12 @@ pub fn builder(rng: &mut Rng, size: usize, features: Features) -> MechanismBuild
     };
     let serial = rng.chance(0.4);
     let mut links = vec!["ground".to_owned()];
-    // The last link if it has no mass: the next must hang from it by one axis, or nothing resists its motion.
+    // Whether the last link is massless: the next one must be attached to it by one axis, otherwise the mass matrix is singular.
     let mut weightless = false;
     for k in 0..size {
         let parent = match k {
             _ if serial || weightless => links.len() - 1,
-            // A floating base carries everything.
+            // All links are attached to the floating base.
             _ if floating && k > 0 => 1 + rng.below(links.len() - 1),
             _ => rng.below(links.len()),
         };
@@ -270,17 +270,17 @@ pub fn builder(rng: &mut Rng, size: usize, features: Features) -> MechanismBuild
     out
 }
 
-/// Motion of one body in world coordinates at the world's origin, and the modes that move it, by coordinate.
+/// Motion of one body in world coordinates at the world origin, and the modes that move it, by coordinate.
 pub struct WorldBody {
     pub pose: Pose<f64>,
     pub velocity: Motion<f64>,
-    /// Includes minus gravity.
+    /// Spatial acceleration minus gravity.
     pub acceleration: Motion<f64>,
-    /// The columns of its Jacobian that its own joint contributes: velocity coordinate and mode (with the ratio).
+    /// Columns of the Jacobian due to the joint of the body: velocity coordinate and mode (with the ratio).
     pub modes: Vec<(usize, Motion<f64>)>,
 }
 
-/// Kinematics in world coordinates, where nothing needs a change of frame: the reference for the body-frame recursions.
+/// Computes the kinematics in world coordinates without changes of frame: the reference for the body-frame recursions.
 pub fn world_bodies(mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64]) -> Vec<WorldBody> {
     let mut out: Vec<WorldBody> = Vec::new();
     for body in mechanism.bodies() {
@@ -318,12 +318,12 @@ pub fn world_bodies(mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64]) -> V
     out
 }
 
-/// The body and all that it hangs from.
+/// Returns the body and all its ancestors.
 pub fn ancestors(mechanism: &Mechanism, body: usize) -> impl Iterator<Item = usize> + '_ {
     std::iter::successors(Some(body), |&b| mechanism.bodies()[b].parent)
 }
 
-/// Inverse dynamics, body by body in world coordinates: quadratic in time, hard to get wrong. Armature included.
+/// Computes the inverse dynamics body by body in world coordinates, including armature: quadratic in time, but simple.
 pub fn reference_rnea(mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64]) -> Vec<f64> {
     let bodies = world_bodies(mechanism, q, v, a);
     let mut tau: Vec<f64> = mechanism.armature().iter().zip(a).map(|(r, a)| r * a).collect();
@@ -337,7 +337,7 @@ pub fn reference_rnea(mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64]) ->
     tau
 }
 
-/// The wrench that moves each body, in world coordinates at the world's origin.
+/// Returns the wrench that accelerates each body, in world coordinates at the world origin.
 pub fn reference_wrenches(mechanism: &Mechanism, bodies: &[WorldBody]) -> Vec<Force<f64>> {
     let wrench = |(body, at): (&inertial::mechanism::Body, &WorldBody)| {
         let inertia = body.inertia.transformed(&at.pose);
@@ -346,7 +346,7 @@ pub fn reference_wrenches(mechanism: &Mechanism, bodies: &[WorldBody]) -> Vec<Fo
     mechanism.bodies().iter().zip(bodies).map(wrench).collect()
 }
 
-/// The joint-torque regressor (without armature), from the 6×10 regressor of each body.
+/// Returns the joint-torque regressor (without armature), from the 6×10 regressor of each body.
 pub fn reference_regressor(mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64]) -> DMatrix<f64> {
     let bodies = world_bodies(mechanism, q, v, a);
     let mut out = DMatrix::zeros(mechanism.nv(), mechanism.parameter_count());
@@ -365,7 +365,7 @@ pub fn reference_regressor(mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64
     out
 }
 
-/// The mass matrix, column by column from the reference inverse dynamics. Armature included.
+/// Returns the mass matrix including armature, column by column from the reference inverse dynamics.
 pub fn reference_mass_matrix(mechanism: &Mechanism, q: &[f64]) -> DMatrix<f64> {
     let n = mechanism.nv();
     let still = vec![0.0; n];
@@ -380,7 +380,7 @@ pub fn reference_mass_matrix(mechanism: &Mechanism, q: &[f64]) -> DMatrix<f64> {
     out
 }
 
-/// Largest difference, relative to the largest entry (and to `floor`, where all should be small).
+/// Returns the largest difference, relative to the largest entry (or to `floor`, if all entries are smaller).
 pub fn relative_error(found: &[f64], expected: &[f64], floor: f64) -> f64 {
     assert_eq!(found.len(), expected.len());
     let scale = expected.iter().chain(found).fold(floor, |m, x| m.max(x.abs()));

@@ -1,20 +1,20 @@
-//! The Python with the programs that the tests compare against.
+//! Python interpreter with the programs that the tests compare against.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::data::{root, skip};
 
-/// Status of a script whose packages are not installed.
+/// Exit status of a script whose packages are not installed.
 const SKIPPED: i32 = 77;
 
-/// `INERTIAL_PYTHON`, or what `scripts/python-env.sh` made.
+/// Returns `INERTIAL_PYTHON`, or the interpreter created by `scripts/python-env.sh`.
 fn interpreter() -> Option<PathBuf> {
     let local = root().join(".venv/bin/python");
     std::env::var_os("INERTIAL_PYTHON").map(PathBuf::from).or_else(|| local.exists().then_some(local))
 }
 
-/// Output of a script under `scripts/`; `None` where Python or its packages are missing and tests may be skipped.
+/// Returns the output of a script under `scripts/`; `None` if Python or its packages are missing and tests may be skipped.
 pub fn run(script: &str, arguments: &[&str]) -> Option<String> {
     let Some(python) = interpreter() else {
         skip(&format!("{script} needs Python: run scripts/python-env.sh, or set INERTIAL_PYTHON"));

@@ -1,4 +1,4 @@
-//! Integers modulo small primes: random choices fail often enough there to be counted.
+//! Integers modulo small primes, where random choices fail often enough to measure the failure rate.
 
 use inertial::linalg::{Number, SplitMix};
 use inertial::spatial::Field;
@@ -95,7 +95,7 @@ impl<const P: u64> Number for Tiny<P> {
     }
 }
 
-/// Checks that `short` of `runs` random computations failing agrees with a bound of the probability.
+/// Checks that `short` failures in `runs` random computations agree with a bound of the probability.
 pub fn assert_rate(short: u32, runs: u32, bound: f64, what: &str) {
     let bound = bound.min(1.0);
     // Three standard deviations of the count.

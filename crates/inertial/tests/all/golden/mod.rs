@@ -1,4 +1,4 @@
-//! Mechanisms of the golden figures, built by hand from their JSON.
+//! Mechanisms of the golden figures, built from their JSON.
 
 use crate::common::data::golden;
 use inertial::mechanism::{
@@ -8,14 +8,14 @@ use inertial::spatial::{Inertia, Pose};
 use nalgebra::{Matrix3, Vector3};
 use serde_json::Value;
 
-/// The golden figures of the recursion for a model.
+/// Reads the golden figures of the recursion for a model.
 pub fn file(name: &str) -> Value {
     let path = golden(&format!("rpna/{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&text).expect("golden figures are JSON")
 }
 
-/// The nine models.
+/// Names of the nine models.
 pub const MODELS: [&str; 9] = [
     "cheetah_leg",
     "go2_legs",
@@ -28,7 +28,7 @@ pub const MODELS: [&str; 9] = [
     "y_tree",
 ];
 
-/// A number, or a fraction in a string.
+/// Parses a number, or a fraction in a string.
 pub fn number(v: &Value) -> f64 {
     match v {
         Value::String(s) => match s.split_once('/') {
@@ -68,12 +68,12 @@ fn finish(builder: &MechanismBuilder, rotors: bool) -> Mechanism {
     builder.build(&BuildOptions { rotors, ..BuildOptions::default() }).unwrap()
 }
 
-/// One of the nine models in one of its eight variants.
+/// Builds one of the nine models in one of its eight variants.
 pub fn model(g: &Value, floating: bool, gravity: bool, rotors: bool) -> Mechanism {
     finish(&builder(g, floating, gravity), rotors)
 }
 
-/// The description of one of the nine models, rotors included.
+/// Returns the description of one of the nine models, including rotors.
 pub fn builder(g: &Value, floating: bool, gravity: bool) -> MechanismBuilder {
     let m = &g["model"];
     let root = if floating { "torso" } else { "ground" };
@@ -115,7 +115,7 @@ fn unit(letter: &str) -> Vector3<f64> {
     }
 }
 
-/// One of the ill-conditioned cases.
+/// Builds one of the ill-conditioned cases.
 pub fn robustness(c: &Value) -> Mechanism {
     let m = &c["model"];
     let name = |i: usize| if i == 0 { "ground".to_owned() } else { format!("link{i}") };

@@ -1,4 +1,4 @@
-//! Checks of what `analyze` says of a mechanism with loops.
+//! Checks of the results of `analyze` for mechanisms with loops.
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::certificate::Question;
@@ -19,7 +19,7 @@ pub fn by(method: Method) -> AnalyzeOptions {
     AnalyzeOptions { method, ..Default::default() }
 }
 
-/// Null vectors as columns.
+/// Returns the null vectors as columns of unit length.
 pub fn null_space(analysis: &Analysis) -> DMatrix<f64> {
     let mut out = DMatrix::zeros(analysis.parameters, analysis.null_vectors.len());
     for (k, reason) in analysis.null_vectors.iter().enumerate() {
@@ -31,7 +31,7 @@ pub fn null_space(analysis: &Analysis) -> DMatrix<f64> {
     out
 }
 
-/// Joint-torque regressors at random closed states away from the assembly, each row of length one.
+/// Returns joint-torque regressors at random closed states away from the assembly, with rows of unit length.
 pub fn regressor(robot: &Mechanism, samples: usize, seed: u64) -> DMatrix<f64> {
     let closed = ClosedMechanism::new(robot).unwrap();
     let (mut ws, mut rng) = (closed.workspace(), Rng(seed));
@@ -49,7 +49,8 @@ pub fn regressor(robot: &Mechanism, samples: usize, seed: u64) -> DMatrix<f64> {
             let mut next = q.clone();
             robot.integrate(&mut next, &v);
             let predicted = next.clone();
-            // Near dead points rounding grows with the speed of the dependent joints, and branches meet: turn back.
+            // Near dead points rounding errors grow with the speed of the dependent joints, and branches meet: the step is
+            // rejected.
             let stays = closed.close(&mut ws, &mut next).is_ok()
                 && next.iter().zip(&predicted).all(|(x, p)| (x - p).abs() < 0.05)
                 && closed.velocity_map(&mut ws, &next).is_ok_and(|g| g.amax() < 20.0);
@@ -70,13 +71,13 @@ pub fn regressor(robot: &Mechanism, samples: usize, seed: u64) -> DMatrix<f64> {
     y
 }
 
-/// The null vectors are null on fresh motions, and independent.
+/// Checks that the null vectors are independent and vanish on new motions.
 pub fn check_null_vectors(name: &str, robot: &Mechanism, answer: &Analysis) {
-    // Rounding of the closure (1e-14) and of the null vectors' entries, near singular configurations more.
+    // Rounding errors of the closure (1e-14) and of the entries of the null vectors, larger near singular configurations.
     check_null_vectors_to(name, robot, answer, 1e-8);
 }
 
-/// The same to another tolerance.
+/// Checks null vectors as [`check_null_vectors`] does, with the given tolerance.
 pub fn check_null_vectors_to(name: &str, robot: &Mechanism, answer: &Analysis, tolerance: f64) {
     assert_eq!(answer.null_vectors.len(), answer.nullity, "{name}");
     assert_eq!(answer.nullity + answer.rank, answer.parameters, "{name}");
@@ -89,22 +90,23 @@ pub fn check_null_vectors_to(name: &str, robot: &Mechanism, answer: &Analysis, t
     }
 }
 
-/// How many null vectors the principles explain.
+/// Returns the number of null vectors that the principles explain.
 pub fn explained(answer: &Analysis) -> usize {
     answer.null_vectors.iter().filter(|r| r.kind != Principle::Computation).count()
 }
 
-/// The same rank from other random configurations, by pivots alone.
+/// Checks the rank with other random configurations, by pivots alone.
 pub fn check_extended(name: &str, robot: &Mechanism, answer: &Analysis, snap: f64) {
     let options = AnalyzeOptions { snap, seed: 11, method: Method::Numeric, ..AnalyzeOptions::default() };
     let found = analyze(robot, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(found.rank, answer.rank, "{name}: {:?}", found.certificate);
-    // Taken literally, random geometry contradicts nothing: rounding stands twenty orders of magnitude and more below the pivots.
+    // Random geometry with its literal numbers has no contradictions: rounding errors are at least twenty orders of magnitude
+    // below the pivots.
     let margin = found.certificate.margin.unwrap_or(0.0);
     assert!(snap > 0.0 || margin > 1e20, "{name}: {:?}", found.certificate);
 }
 
-/// No principle ever proposes a vector that computation refuses.
+/// Checks that no principle proposes a vector that the computation rejects.
 pub fn check_sound(name: &str, robot: &Mechanism) {
     let geometry = ExactGeometry::new(robot, DEFAULT_SNAP);
     let experiment = Experiment::complete(robot.base() == Base::Floating, Regime::Full);

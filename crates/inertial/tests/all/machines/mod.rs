@@ -1,4 +1,4 @@
-//! Machines with loops, described in the world and assembled at zero, so that they can be cut at any joint.
+//! Machines with loops, described in the world frame and assembled at zero, so that they can be cut at any joint.
 
 use std::collections::HashMap;
 use std::f64::consts::PI;
@@ -14,7 +14,7 @@ use crate::common::Rng;
 
 pub const HINGE: JointType = JointType::Revolute { axis: Vector3::new(0.0, 0.0, 1.0) };
 
-/// A mechanism described by where its frames stand in the world when it is assembled.
+/// Mechanism described by the poses of its frames in the world when it is assembled.
 pub struct Blueprint {
     pub builder: MechanismBuilder,
     frames: HashMap<String, Pose<f64>>,
@@ -27,7 +27,7 @@ impl Blueprint {
         Self { builder, frames: HashMap::from([("ground".to_owned(), Pose::identity())]) }
     }
 
-    /// A link with an inertia given in the world, hung from `parent` by a joint whose frame stands at `frame`.
+    /// Adds a link with an inertia given in the world, attached to `parent` by a joint whose frame is at `frame`.
     pub fn link(
         &mut self,
         name: &str,
@@ -64,12 +64,12 @@ impl Blueprint {
     }
 }
 
-/// A closed chain of joints, the first and the last on the ground.
+/// Closed chain of joints; the first and the last are on the ground.
 #[derive(Clone)]
 pub struct Ring {
     pub name: String,
     pub joints: Vec<(JointType, Pose<f64>)>,
-    /// Of the body after each joint but the last, in the world.
+    /// Inertia of the body after each joint but the last, in the world.
     pub inertias: Vec<Inertia<f64>>,
 }
 
@@ -79,8 +79,8 @@ impl Ring {
         Self { name: name.into(), joints, inertias }
     }
 
-    /// The mechanism cut at joint `cut`, with the named joints (`j0`, `j1`, …) independent (by choice of the library
-    /// where none is named). A joint has the same coordinate wherever the ring is cut.
+    /// Returns the mechanism cut at joint `cut`, with the named joints (`j0`, `j1`, …) independent (chosen by the library if none
+    /// is named). A joint has the same coordinate for every cut.
     pub fn cut(&self, cut: usize, independent: &[usize]) -> Mechanism {
         self.cut_blueprint(cut, independent).build()
     }
@@ -109,10 +109,11 @@ impl Ring {
     }
 }
 
-/// Bodies and the joints between them, all in the world and assembled at zero: any set of joints that closes the loops can be cut.
+/// Bodies and the joints between them, in the world frame and assembled at zero: any set of joints that closes the loops can be
+/// cut.
 pub struct Web {
     pub name: String,
-    /// Two bodies, the joint between them and where it stands.
+    /// Two bodies, the joint between them and its pose.
     pub joints: Vec<(String, String, JointType, Pose<f64>)>,
     pub inertias: HashMap<String, Inertia<f64>>,
 }
@@ -129,12 +130,12 @@ impl Web {
         Self { name: name.into(), joints, inertias }
     }
 
-    /// The mechanism with joints taken in this order: those that reach a new body make the tree, the others close
-    /// loops. A joint has the same name (`j0`, `j1`, …) and coordinate in every order.
+    /// Builds the mechanism with joints in this order: joints that reach a new body form the tree, the others close loops. A
+    /// joint has the same name (`j0`, `j1`, …) and coordinate in every order.
     pub fn build(&self, order: &[usize]) -> Mechanism {
         let mut plan = Blueprint::new(&self.name);
         let mut left = order.to_vec();
-        // Joints between bodies that are not reached yet wait for those that reach them.
+        // Joints between bodies that are not reached yet are deferred.
         while let Some(place) = left.iter().position(|&i| {
             let (a, b, ..) = &self.joints[i];
             plan.frames.contains_key(a) || plan.frames.contains_key(b)
@@ -154,7 +155,7 @@ impl Web {
     }
 }
 
-/// The same joint seen from its other side, with the same coordinates (in other order for universal joints).
+/// Returns the joint with its two sides exchanged and the same coordinates (in reverse order for universal joints).
 fn reversed(joint_type: &JointType) -> JointType {
     match *joint_type {
         JointType::Revolute { axis } => JointType::Revolute { axis: -axis },
@@ -170,7 +171,7 @@ pub fn at(x: f64, y: f64, z: f64) -> Pose<f64> {
     Pose::from_translation(vector![x, y, z])
 }
 
-/// Joints about z at points of a plane.
+/// Returns hinges about z at points of a plane.
 pub fn planar(points: &[(f64, f64)]) -> Vec<(JointType, Pose<f64>)> {
     points.iter().map(|&(x, y)| (HINGE, at(x, y, 0.1))).collect()
 }
@@ -185,7 +186,7 @@ pub fn slider_crank(rng: &mut Rng) -> Ring {
     Ring::new("slider-crank", rng, joints)
 }
 
-/// Four hinges whose axes meet in a point.
+/// Creates a ring of four hinges whose axes intersect in a point.
 pub fn spherical_linkage(rng: &mut Rng) -> Ring {
     let joints =
         [vector![1.0, 0.1, 0.0], vector![0.8, 0.5, 0.3], vector![0.3, 0.9, -0.2], vector![-0.1, 1.0, -0.7]]
@@ -196,7 +197,7 @@ pub fn spherical_linkage(rng: &mut Rng) -> Ring {
     Ring::new("spherical linkage", rng, joints.to_vec())
 }
 
-/// Bennett's linkage: four hinges in space that move only because sin α/a = sin β/b.
+/// Creates Bennett's linkage: four hinges in space that can move only because sin α/a = sin β/b.
 pub fn bennett(rng: &mut Rng) -> Ring {
     let (a, alpha, beta) = (0.5f64, 0.6f64, 1.1f64);
     let b = a * beta.sin() / alpha.sin();
@@ -216,21 +217,21 @@ pub fn bennett(rng: &mut Rng) -> Ring {
     Ring::new("Bennett's linkage", rng, joints)
 }
 
-/// Joints of these types anywhere in space.
+/// Creates a ring of joints of these types with random poses.
 pub fn random_ring(rng: &mut Rng, types: &[JointType]) -> Ring {
     let joints: Vec<_> = types.iter().map(|t| (*t, rng.pose())).collect();
     let name = types.iter().map(JointType::name).collect::<Vec<_>>().join("-");
     Ring::new(&name, rng, joints)
 }
 
-/// A random ring in space of mobility one: joints of any type with seven degrees of freedom between them.
+/// Creates a random ring in space with mobility one: joints of any type with seven degrees of freedom in total.
 pub fn random_spatial_ring(rng: &mut Rng) -> Ring {
     let mut types = vec![JointType::Revolute { axis: rng.axis() }];
     let mut freedom = 1;
     while freedom < 7 {
         let joint_type = rng.joint();
         let nv = joint_type.nv();
-        // Two spherical joints let the body between them spin, two planar ones let it slide; one axis alone cannot move.
+        // Two spherical joints let the body between them spin, two planar ones let it slide; a single rotation axis cannot move.
         let common = |t: &JointType| std::mem::discriminant(t) == std::mem::discriminant(&joint_type);
         let translations = types.iter().filter(|t| matches!(t, JointType::Prismatic { .. })).count();
         let repeats = nv == 3 && types.iter().any(common);
@@ -252,7 +253,7 @@ fn star(radius: f64, start: f64, count: usize, z: f64) -> Vec<Pose<f64>> {
     (0..count).map(|i| at(radius * angle(i).cos(), radius * angle(i).sin(), z)).collect()
 }
 
-/// The planar 3-RRR: a platform on three legs.
+/// Creates the planar 3-RRR: a platform on three legs.
 pub fn three_rrr(rng: &mut Rng) -> Blueprint {
     let mut plan = Blueprint::new("3-RRR");
     let (feet, hips) = (star(1.0, 0.1, 3, 0.0), star(0.3, 0.4, 3, 0.0));
@@ -270,10 +271,11 @@ pub fn three_rrr(rng: &mut Rng) -> Blueprint {
     plan
 }
 
-/// A platform on six legs that change their length; with spherical joints at the ground the legs may spin.
+/// Creates a platform on six legs of variable length; with spherical joints at the ground the legs may spin.
 pub fn stewart(rng: &mut Rng, floating_platform: bool, spherical_feet: bool) -> Blueprint {
     let mut plan = Blueprint::new("Stewart platform");
-    // Feet in three pairs, hips in three pairs between them: where both are regular hexagons the platform is shaky.
+    // Feet in three pairs, hips in three pairs between them; if both were regular hexagons, the platform would have infinitesimal
+    // mobility.
     let on_circle = |radius: f64, degrees: f64, z: f64| {
         let angle = degrees.to_radians();
         at(radius * angle.cos(), radius * angle.sin(), z)
@@ -304,7 +306,7 @@ pub fn stewart(rng: &mut Rng, floating_platform: bool, spherical_feet: bool) -> 
     plan
 }
 
-/// A free body with a four-bar leg, and a rotor on a joint that depends on the others.
+/// Creates a free body with a four-bar leg, and a rotor on a dependent joint.
 pub fn floating_leg(rng: &mut Rng) -> Blueprint {
     let mut plan = Blueprint::new("floating leg");
     plan.link("base", rng.inertia(), "ground", JointType::Floating, at(0.0, 0.0, 1.0));
@@ -317,7 +319,7 @@ pub fn floating_leg(rng: &mut Rng) -> Blueprint {
     plan
 }
 
-/// A symmetric rotor somewhere on `carrier` that a joint drives.
+/// Creates a symmetric rotor at a random pose on `carrier`, driven by a joint.
 pub fn symmetric_rotor(rng: &mut Rng, joint: &str, carrier: &str) -> RotorSpec {
     let axis = Vector3::z();
     RotorSpec {
@@ -332,7 +334,7 @@ pub fn symmetric_rotor(rng: &mut Rng, joint: &str, carrier: &str) -> RotorSpec {
     }
 }
 
-/// A five-bar whose two cranks are geared together.
+/// Creates a five-bar whose two cranks are geared together.
 pub fn geared_five_bar(rng: &mut Rng) -> Blueprint {
     let points = [(0.0, 0.0), (-0.3, 0.5), (0.4, 1.0), (1.1, 0.6), (0.8, 0.0)];
     let mut plan = Ring::new("geared five-bar", rng, planar(&points)).cut_blueprint(2, &[]);
@@ -341,7 +343,7 @@ pub fn geared_five_bar(rng: &mut Rng) -> Blueprint {
     plan
 }
 
-/// Each machine with its name and mobility.
+/// Returns all machines with their names and mobilities.
 pub fn all() -> Vec<(String, Mechanism, usize)> {
     let rng = &mut Rng(3);
     let (x, y, z) = (Vector3::x(), Vector3::y(), Vector3::z());

@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
 
     fn only_dh(&self, origin: &Origin, here: &Entry, field: &str) -> Result<()> {
         if origin.xyz.is_some() || origin.rotations() > 0 {
-            return Err(here.error(field, "dh stands alone: no xyz and no rotation beside it"));
+            return Err(here.error(field, "dh cannot be combined with xyz or a rotation"));
         }
         self.convention(here, field).map(drop)
     }
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
             return Ok(along_x(row.a, row.alpha) * about_axis(row));
         }
         if origin.rotations() > 1 {
-            return Err(here.error(field, "one of rpy, rotation and quaternion, not several"));
+            return Err(here.error(field, "expected only one of rpy, rotation and quaternion"));
         }
         let rotation = if let Some([roll, pitch, yaw]) = origin.rpy {
             rotation_from_rpy(roll, pitch, yaw)
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
             Matrix3::new(x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2])
         } else if let Some([x, y, z, w]) = origin.quaternion {
             rotation_from_quaternion(x, y, z, w).ok_or_else(|| {
-                here.error(&format!("{field}.quaternion"), "a quaternion of zeros turns nowhere")
+                here.error(&format!("{field}.quaternion"), "a quaternion of zeros is not a rotation")
             })?
         } else {
             Matrix3::identity()
@@ -374,7 +374,9 @@ fn limits(text: &text::Limits, kind: Kind, here: &Entry, field: &str) -> Result<
     };
     let error = |message: String| Err(here.error(field, message));
     if kind == Kind::Continuous && (text.lower.is_some() || text.upper.is_some()) {
-        return error("what turns without end has no lower and upper limit: make the joint revolute".into());
+        return error(
+            "a continuous joint cannot have a lower or upper limit: make the joint revolute".into(),
+        );
     }
     if limits.lower > limits.upper {
         return error(format!("lower {} is above upper {}", limits.lower, limits.upper));

@@ -152,7 +152,7 @@ impl<'a> Reader<'_, 'a> {
 
     fn moving(&mut self, element: Element<'_>, context: Context<'_>) -> Result<&mut Body<'a>> {
         match context.body {
-            0 => Err(element.error("the world can neither move nor weigh anything: put it in a <body>")),
+            0 => Err(element.error("the world cannot have joints or inertia: put it in a <body>")),
             body => Ok(&mut self.tree.bodies[body]),
         }
     }

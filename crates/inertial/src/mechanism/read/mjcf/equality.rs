@@ -51,7 +51,7 @@ pub(super) fn read<'a>(
             let inherited = defaults.layered_as(element, "equality", None)?;
             if is_led(element, tree) {
                 // A mocap body guides others in a simulation; it has no counterpart on the robot.
-                let message = "it pulls at a mocap body and is left out";
+                let message = "it acts on a mocap body and is left out";
                 warnings.push(format!("{}{message}", element.place()));
             } else if inherited.boolean("active")?.unwrap_or(true) && settings.equality {
                 match element.tag() {

@@ -21,7 +21,9 @@ pub(super) fn explicit(element: Element<'_>, settings: &Settings) -> Result<Iner
         (Some(_), Some(_)) => return Err(element.error("it has both diaginertia and fullinertia")),
         (Some(d), None) => Matrix3::from_diagonal(&d.into()),
         (None, Some(_)) if turned => {
-            return Err(element.error("fullinertia stands in the body's axes: it cannot have an orientation"));
+            return Err(
+                element.error("fullinertia is given in the body's axes: it cannot have an orientation")
+            );
         }
         (None, Some([xx, yy, zz, xy, xz, yz])) => Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz),
         (None, None) => Matrix3::zeros(),

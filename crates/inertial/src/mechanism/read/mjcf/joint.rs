@@ -150,7 +150,7 @@ fn range(joint: &Layered<'_>, limited: &str, range: &str, settings: &Settings) -
     let says = joint.keyword(limited, &words)?.flatten();
     let has_range = given != [0.0; 2];
     if says.is_none() && has_range && !settings.autolimits {
-        let message = format!("it has {range} but does not say {limited} (the compiler's autolimits is off)");
+        let message = format!("it has {range} but not {limited} (the compiler's autolimits is off)");
         return Err(joint.element().error(message));
     }
     if !says.unwrap_or(has_range) {

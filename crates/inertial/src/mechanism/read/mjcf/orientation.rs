@@ -58,7 +58,7 @@ pub(super) fn quaternion(element: Element<'_>, [w, x, y, z]: [f64; 4]) -> Result
     let rotation = rotation_from_quaternion(x / scale, y / scale, z / scale, w / scale);
     rotation
         .filter(|_| scale > 0.0)
-        .ok_or_else(|| element.error("a quaternion of length zero is no rotation"))
+        .ok_or_else(|| element.error("a quaternion of length zero is not a rotation"))
 }
 
 /// Returns the smallest rotation that turns z to the unit vector `axis`.

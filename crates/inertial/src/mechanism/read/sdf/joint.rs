@@ -190,10 +190,7 @@ fn limits(element: Element<'_>) -> Result<Limits> {
         out.lower = number("lower")?.unwrap_or(out.lower);
         out.upper = number("upper")?.unwrap_or(out.upper);
         if out.lower > out.upper {
-            limit.warn(&format!(
-                "lower {} is above upper {}: taken the other way round",
-                out.lower, out.upper
-            ));
+            limit.warn(&format!("lower {} is above upper {}: the two are swapped", out.lower, out.upper));
             std::mem::swap(&mut out.lower, &mut out.upper);
         }
     }

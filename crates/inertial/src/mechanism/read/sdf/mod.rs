@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         }
         let on_world = joints.iter().any(|joint| joint.parent == WORLD);
         let first = if self.frames.element(self.frames.canonical()).is_none_or(|e| e.tag() != "link") {
-            return Err(self.model.error("its canonical_link is no link of it"));
+            return Err(self.model.error("its canonical_link is not one of its links"));
         } else if children.contains(self.frames.canonical()) {
             self.model
                 .children_named("link")
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Advice for models that consist of several files.
-const INCLUDE: &str = "<include>: put all into one file first, by 'gz sdf -p FILE.sdf > robot.sdf'";
+const INCLUDE: &str = "<include>: merge all into one file first, by 'gz sdf -p FILE.sdf > robot.sdf'";
 
 /// Returns the inertia of a link in its SDF frame; missing values have Gazebo's defaults.
 fn inertial(link: Element<'_>) -> Result<Inertia<f64>> {

@@ -141,7 +141,7 @@ impl<'s> File<'s> {
 
     /// Reads the paths, a tree in depth-first order. Each path stores whether a child follows and the distance to its next sibling.
     fn read_paths(&mut self, mut at: Cursor<'_>) -> Result<()> {
-        const TWICE: &str = "paths are in no tree";
+        const TWICE: &str = "paths do not form a tree";
         let count = at.count(MAX_ENTRIES)?;
         let unset = Path { parent: NOTHING, token: NOTHING, is_property: false, depth: 0 };
         self.paths = vec![unset; count];
@@ -161,7 +161,7 @@ impl<'s> File<'s> {
                     p => self.paths[p as usize].depth + 1,
                 };
                 if usize::from(depth) > MAX_DEPTH {
-                    return Err(format!("more than {MAX_DEPTH} prims one inside another"));
+                    return Err(format!("prims are nested deeper than {MAX_DEPTH} levels"));
                 }
                 let token = tokens[next].cast_signed();
                 let path = self.paths.get_mut(place as usize).ok_or(TWICE)?;

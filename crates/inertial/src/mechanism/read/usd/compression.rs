@@ -18,7 +18,7 @@ pub(super) fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>> {
     let (&chunks, mut rest) = packed.split_first().ok_or("a compressed part is empty")?;
     let mut add = |block: &[u8]| -> Result<()> {
         let part = lz4_flex::block::decompress_into(block, &mut out[length..]);
-        length += part.map_err(|_| "a compressed part does not unpack")?;
+        length += part.map_err(|_| "a compressed part cannot be decompressed")?;
         Ok(())
     };
     if chunks == 0 {

@@ -90,7 +90,7 @@ impl Robot<'_> {
             return Ok((None, Pose::new(rotation, position * self.units.length)));
         };
         let Some(target) = self.stage.place(path) else {
-            return Err(node.error(format!("physics:body{side} leads to {path}, which is not there")));
+            return Err(node.error(format!("physics:body{side} refers to {path}, which does not exist")));
         };
         let body = self.body_of(target);
         if let Some(body) = body.filter(|b| self.bodies[*b].node == target) {
@@ -124,7 +124,7 @@ impl Robot<'_> {
         if out.lower > out.upper {
             let (lower, upper) = (out.lower, out.upper);
             self.warnings.push(format!(
-                "{}: the lower limit {lower} is above the upper one, {upper}: taken the other way round",
+                "{}: the lower limit {lower} is above the upper one, {upper}: the two are swapped",
                 node.path
             ));
             std::mem::swap(&mut out.lower, &mut out.upper);
@@ -180,8 +180,8 @@ impl Robot<'_> {
         let leader = node.targets(&name("referenceJoint"));
         let leader = leader.first().and_then(|path| self.stage.place(path));
         let leader = leader.and_then(|at| others.iter().find(|other| other.node == at));
-        let leader =
-            leader.ok_or_else(|| node.error(format!("{} leads to no joint", name("referenceJoint"))))?;
+        let leader = leader
+            .ok_or_else(|| node.error(format!("{} does not refer to a joint", name("referenceJoint"))))?;
         let unit = |kind: &JointType| {
             if matches!(kind, JointType::Prismatic { .. }) { self.units.length } else { 1f64.to_radians() }
         };

@@ -255,9 +255,8 @@ fn mesh(
     let mesh = Mesh { points, triangles }.checked().map_err(of_mesh)?;
     match node.text("physics:approximation").unwrap_or("none") {
         "convexHull" => mesh.inertia(Filling::Convex).map_err(of_mesh),
-        "boundingCube" | "boundingSphere" => Err(node.unsupported(
-            "a mesh that counts as a box or ball around it, and that a body gets its mass from",
-        )),
+        "boundingCube" | "boundingSphere" => Err(node
+            .unsupported("a mesh approximated by a bounding box or sphere that a body gets its mass from")),
         _ => mesh.inertia(Filling::Exact).or_else(|_| {
             warnings
                 .push(format!("{}: the mesh is not closed: its mass is that of its convex hull", node.path));

@@ -183,7 +183,7 @@ impl<'s> Robot<'s> {
         let members: Vec<bool> = groups.iter().map(|g| *g == chosen).collect();
         let others = members.iter().filter(|m| !**m).count();
         if others > 0 {
-            self.warnings.push(format!("{others} rigid bodies that are no part of the robot are left out"));
+            self.warnings.push(format!("{others} rigid bodies that are not part of the robot are left out"));
         }
         Ok(members)
     }

@@ -95,7 +95,7 @@ pub(super) fn compose(bytes: &[u8], include: Include<'_>) -> Result<Stage> {
         if depth > MAX_DEPTH {
             return Err(Error::syntax(
                 Place::element(nodes[parent].path.clone()),
-                format!("more than {MAX_DEPTH} prims one inside another"),
+                format!("prims are nested deeper than {MAX_DEPTH} levels"),
             ));
         }
         let first = nodes.len();
@@ -141,7 +141,7 @@ impl Composer<'_> {
     fn spend(&mut self, work: usize, path: &str) -> Result<()> {
         self.work += work + path.len() / 64;
         if self.work > MAX_WORK {
-            let message = "the references of the scene multiply beyond all bounds";
+            let message = "the references of the scene expand to more than is read";
             return Err(Error::syntax(Place::element(path), message));
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Composer<'_> {
     fn expand(&mut self, source: &mut Source, chosen: &[(String, String)]) -> Result<()> {
         self.spend(1 + source.specs.len() + chosen.len(), &source.path)?;
         if source.arcs > MAX_ARCS {
-            let message = format!("more than {MAX_ARCS} references one behind another");
+            let message = format!("references are chained deeper than {MAX_ARCS} levels");
             return Err(Error::syntax(Place::element(source.path.clone()), message));
         }
         let with_arcs =

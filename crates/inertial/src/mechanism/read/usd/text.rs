@@ -9,7 +9,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Layer> {
     let first = text.lines().next().unwrap_or_default();
     let version = first.trim().strip_prefix("#usda").map(str::trim);
     if version.is_none_or(|v| !v.starts_with("1.")) {
-        return Err(parser.error("the first line is no \"#usda 1.0\""));
+        return Err(parser.error("the first line is not \"#usda 1.0\""));
     }
     parser.at = first.len();
     let mut layer = Layer { file: file.to_owned(), ..Layer::default() };
@@ -364,7 +364,9 @@ impl<'t> Parser<'t> {
     fn contents(&mut self, prim: &mut Prim, depth: usize) -> Result<()> {
         self.prims += 1;
         if depth > MAX_DEPTH || self.prims > MAX_PRIMS {
-            let message = format!("more than {MAX_DEPTH} prims one inside another, or {MAX_PRIMS} of them");
+            let message = format!(
+                "prims are nested deeper than {MAX_DEPTH} levels, or there are more than {MAX_PRIMS} prims"
+            );
             return Err(self.error(message));
         }
         if self.accept(b'(') {

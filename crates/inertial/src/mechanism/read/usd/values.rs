@@ -30,7 +30,7 @@ impl<'b> Cursor<'b> {
 
     pub fn take(&mut self, n: usize) -> Result<&'b [u8]> {
         let end = self.at.checked_add(n).filter(|end| *end <= self.bytes.len());
-        let end = end.ok_or("it is cut off, or a place in it lies beyond its end")?;
+        let end = end.ok_or("it is cut off, or an offset in it lies beyond its end")?;
         let part = &self.bytes[self.at..end];
         self.at = end;
         Ok(part)

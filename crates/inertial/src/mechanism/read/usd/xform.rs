@@ -32,7 +32,7 @@ impl Frame {
         let scale = self.scale();
         let linear: Matrix3<f64> = self.matrix.fixed_view::<3, 3>(0, 0).into_owned();
         if !scale.iter().all(|s| s.is_normal()) {
-            return Err(node.error("its frame is scaled to nothing, or not finite"));
+            return Err(node.error("its frame is scaled to zero, or not finite"));
         }
         let rotation = Matrix3::from_fn(|i, j| linear[(i, j)] / scale[j]);
         let skew = (rotation.transpose() * rotation - Matrix3::identity()).amax();
@@ -133,5 +133,5 @@ pub(super) fn quaternion(node: &Node, name: &str, [w, x, y, z]: [f64; 4]) -> Res
     }
     let rotation = rotation_from_quaternion(x, y, z, w);
     let rotation = rotation.filter(|r: &Matrix3<f64>| r.iter().all(|x| x.is_finite()));
-    rotation.ok_or_else(|| node.error(format!("{name} is no quaternion")))
+    rotation.ok_or_else(|| node.error(format!("{name} is not a quaternion")))
 }

@@ -149,7 +149,7 @@ fn numbers<const N: usize>(name: &str, values: &[Value]) -> Result<[f64; N], Fau
 fn several(name: &'static str, values: &[Value]) -> Evaluated {
     let whole = |x: f64| {
         let fits = x.is_finite() && x.abs() < 9e18;
-        if fits { Ok(Value::Int(x as i64)) } else { Err(Fault::wrong(format!("{x} is no integer"))) }
+        if fits { Ok(Value::Int(x as i64)) } else { Err(Fault::wrong(format!("{x} is not an integer"))) }
     };
     let list = || {
         let entries = values.first().and_then(Value::entries).ok_or_else(|| wrong_arguments(name))?;
@@ -236,7 +236,7 @@ fn sequences(
             Value::Text(text) => number(text.trim())
                 .and_then(|x| x.number())
                 .map(Value::Float)
-                .ok_or_else(|| Fault::wrong(format!("{} is no number", quoted(text))))?,
+                .ok_or_else(|| Fault::wrong(format!("{} is not a number", quoted(text))))?,
             other => Value::Float(other.number().ok_or_else(wrong)?),
         },
         "int" => match one()? {
@@ -244,7 +244,7 @@ fn sequences(
                 .trim()
                 .parse()
                 .map(Value::Int)
-                .map_err(|_| Fault::wrong(format!("{} is no integer", quoted(text))))?,
+                .map_err(|_| Fault::wrong(format!("{} is not an integer", quoted(text))))?,
             Value::Float(x) if x.is_finite() && x.abs() < 9e18 => Value::Int(*x as i64),
             other => Value::Int(other.integer().ok_or_else(wrong)?),
         },
@@ -401,7 +401,10 @@ fn xacro(machine: &Machine<'_>, name: &'static str, values: &[Value]) -> Evaluat
             let pieces = text.split(|c: char| separators.contains(c)).filter(|piece| !piece.is_empty());
             Ok(Value::List(pieces.map(Value::text).collect()))
         }
-        "fatal" => Err(Fault::wrong(format!("the file ends its expansion: {}", words(machine, values)?))),
+        "fatal" => Err(Fault::wrong(format!(
+            "the file stops its expansion with fatal(): {}",
+            words(machine, values)?
+        ))),
         "warning" | "error" => {
             machine.warn(words(machine, values)?);
             Ok(Value::text(""))

@@ -265,7 +265,7 @@ impl Machine<'_> {
             }
             return Ok(Some(a.len().cmp(&b.len())));
         }
-        Err(Fault::wrong(format!("values of types {} and {} have no order", left.kind(), right.kind())))
+        Err(Fault::wrong(format!("values of types {} and {} cannot be compared", left.kind(), right.kind())))
     }
 
     /// Returns an attribute (the name after a dot).
@@ -300,13 +300,13 @@ impl Machine<'_> {
             }
             Value::Space(scope) => match index {
                 Value::Text(name) => self.lookup(name, scope),
-                _ => Err(Fault::wrong("a namespace has names only")),
+                _ => Err(Fault::wrong("a namespace can only be indexed by names")),
             },
             _ => {
                 let entries = self.sequence(of)?;
                 let wrong = || {
                     Fault::wrong(format!(
-                        "there are {} entries: the index is beyond them or no integer",
+                        "there are {} entries: the index is out of range or not an integer",
                         entries.len()
                     ))
                 };
@@ -324,9 +324,10 @@ impl Machine<'_> {
             let Some(node) = node else { return Ok(None) };
             match self.evaluate(node, scope)? {
                 Value::None => Ok(None),
-                value => {
-                    value.integer().map(Some).ok_or_else(|| Fault::wrong("a bound of a slice is no integer"))
-                }
+                value => value
+                    .integer()
+                    .map(Some)
+                    .ok_or_else(|| Fault::wrong("a bound of a slice is not an integer")),
             }
         };
         let [from, to, step] = [bound(&bounds[0])?, bound(&bounds[1])?, bound(&bounds[2])?];

@@ -166,7 +166,7 @@ impl Machine<'_> {
             "element" => {
                 let name = self.written(element, element.required("xacro:name")?, &scopes.names)?;
                 if !is_xml_name(&name) {
-                    return Err(element.error(format!("{} is no name of an element", quoted(&name))));
+                    return Err(element.error(format!("{} is not an element name", quoted(&name))));
                 }
                 let named = Rc::new(Element {
                     tag: name,
@@ -185,7 +185,7 @@ impl Machine<'_> {
             "attribute" => {
                 let name = self.written(element, element.required("name")?, &scopes.names)?;
                 if !is_xml_name(&name) {
-                    return Err(element.error(format!("{} is no name of an attribute", quoted(&name))));
+                    return Err(element.error(format!("{} is not an attribute name", quoted(&name))));
                 }
                 let value = self.written(element, element.required("value")?, &scopes.names)?;
                 out.set(&name, value);
@@ -211,7 +211,7 @@ impl Machine<'_> {
             && name.chars().all(|c| c.is_alphanumeric() || c == '_')
             && !name.starts_with("__");
         if !is_name {
-            return Err(element.error(format!("{} is no name of a property", quoted(&name))));
+            return Err(element.error(format!("{} is not a property name", quoted(&name))));
         }
         let flag = |attribute: &str, otherwise: bool| match element.attribute(attribute) {
             Some(text) => self.truth(element, text, scope),
@@ -291,7 +291,7 @@ impl Machine<'_> {
     fn call(&self, name: &str, element: &Rc<Element>, scopes: &Scopes, out: &mut Output) -> Result<()> {
         let (around, found) = scopes
             .find_macro(name)
-            .ok_or_else(|| element.error(format!("there is no macro \"{name}\" before it")))?;
+            .ok_or_else(|| element.error(format!("the macro \"{name}\" is not defined before it")))?;
         let _level = self.enter(element)?;
         let inner = Scopes { names: Scope::inside(&around.names), macros: Macros::inside(&around.macros) };
         self.arguments_of_call(&found, element, scopes, &inner.names)?;
@@ -360,7 +360,7 @@ fn define_macro(element: &Rc<Element>, macros: &Rc<Macros>) -> Result<()> {
     let name = element.required("name")?;
     let name = name.strip_prefix("xacro:").unwrap_or(name);
     if name == "call" || name.contains('.') {
-        return Err(element.error(format!("{} is no name of a macro", quoted(name))));
+        return Err(element.error(format!("{} is not a macro name", quoted(name))));
     }
     let parameters = parameters::read(element.attribute("params").unwrap_or_default());
     macros.define(name, Macro { body: element.clone(), parameters });

@@ -196,7 +196,9 @@ impl Machine<'_> {
                 self.left.set(left);
                 Ok(())
             }
-            None => Err(Fault::wrong("the text expands to more than is read (limit of the work of macros)")),
+            None => {
+                Err(Fault::wrong("the text expands to more than is read (the macros need too much work)"))
+            }
         }
     }
 

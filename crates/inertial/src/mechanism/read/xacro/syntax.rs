@@ -473,5 +473,5 @@ fn parsed_number(text: &str) -> Result<Value, Fault> {
         10 => number(&plain),
         _ => i64::from_str_radix(&plain[2..], radix).ok().map(Value::Int),
     };
-    value.ok_or_else(|| Fault::wrong(format!("\"{text}\" is no number")))
+    value.ok_or_else(|| Fault::wrong(format!("\"{text}\" is not a number")))
 }

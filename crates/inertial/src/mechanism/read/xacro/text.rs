@@ -28,7 +28,7 @@ fn piece(text: &str) -> Result<(Piece<'_>, usize), Fault> {
         return if after.starts_with(['{', '(']) {
             Ok((Piece::Plain(&text[1..dollars + 2]), dollars + 2))
         } else {
-            Err(Fault::wrong(format!("{} has a $ that starts nothing", quoted(text))))
+            Err(Fault::wrong(format!("{} has a $ that starts no expression", quoted(text))))
         };
     }
     if let Some(inside) = after.strip_prefix('{') {

@@ -108,13 +108,13 @@ fn scalar(machine: &Machine<'_>, text: &str, style: ScalarStyle, tag: Option<&Ta
             };
             number
                 .map(|x| Value::Float(x * factor))
-                .ok_or_else(|| Fault::wrong(format!("\"{text}\" is no number")))
+                .ok_or_else(|| Fault::wrong(format!("\"{text}\" is not a number")))
         }
         Some(tag) => match tag.suffix.as_str() {
             "str" => Ok(Value::text(text)),
             "float" => {
                 let number = text.parse().ok();
-                number.map(Value::Float).ok_or_else(|| Fault::wrong(format!("\"{text}\" is no number")))
+                number.map(Value::Float).ok_or_else(|| Fault::wrong(format!("\"{text}\" is not a number")))
             }
             _ => Ok(plain(text)),
         },
