@@ -160,7 +160,8 @@ fn unknown_joints(model: &Model, targets: &[String]) -> Option<String> {
 
 /// Returns a column map for the user to complete for a file without a header, guessed from the number of its columns.
 fn guessed_map(columns: usize, model: Option<&Model>) -> String {
-    let mut out = String::from("# guessed from the number of columns: check it\n[columns]\nt = \"column_1\"\n");
+    let mut out =
+        String::from("# guessed from the number of columns: check it\n[columns]\nt = \"column_1\"\n");
     let rest = columns.saturating_sub(1);
     let quantities: &[&[&str]] = &[&["q", "tau"], &["q", "dq", "tau"], &["q", "dq", "ddq", "tau"]];
     let joints = model.map(|m| m.mechanism.nv());

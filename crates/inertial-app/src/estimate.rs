@@ -175,10 +175,7 @@ impl Estimate {
             Some(Estimator::Irls) => Library::Irls,
             Some(Estimator::Consistent) | None => Library::Consistent,
             Some(Estimator::Bcls | Estimator::Eiv) => {
-                return Err(Error::option(
-                    "estimator",
-                    "bcls and eiv need measured momentum",
-                ));
+                return Err(Error::option("estimator", "bcls and eiv need measured momentum"));
             }
         };
         let solver = match self.solver {

@@ -176,7 +176,8 @@ impl LogOptions {
             let wanted = value(&given);
             let same = !made.is_empty() && made.iter().all(|source| value(source) == wanted);
             if wanted != value(&usual) && !same {
-                let reason = "is a summary of logs that were prepared with other options: give the logs themselves";
+                let reason =
+                    "is a summary of logs that were prepared with other options: give the logs themselves";
                 return Err(Error::option(option, format!("{name} {reason}")));
             }
         }

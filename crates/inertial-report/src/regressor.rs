@@ -10,8 +10,10 @@ use crate::text::{Style, percent_to, table};
 
 /// Formats tables of bodies, additional columns and residuals.
 pub fn text(result: &RegressorIdentification, style: Style) -> String {
-    let mut out =
-        format!("{} rows determine {} of {} columns (consistent)\n\n", result.rows, result.rank, result.columns);
+    let mut out = format!(
+        "{} rows determine {} of {} columns (consistent)\n\n",
+        result.rows, result.rank, result.columns
+    );
     out += &bodies(&result.bodies, style);
     out += "\n";
     let first = 10 * result.bodies.len();

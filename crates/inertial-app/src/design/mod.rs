@@ -300,7 +300,11 @@ impl Options {
             self.rate
         );
         let margin = self.margin;
-        ensure_option!((0.0..1.0).contains(&margin), "margin", "{margin}: expected a fraction from 0 to below 1");
+        ensure_option!(
+            (0.0..1.0).contains(&margin),
+            "margin",
+            "{margin}: expected a fraction from 0 to below 1"
+        );
         ensure_option!(
             self.clearance >= 0.0 && self.clearance.is_finite(),
             "clearance",
@@ -317,11 +321,7 @@ impl Options {
             "cannot be combined with asymmetric friction, which already contains an offset"
         );
         if let Some(s) = &self.stribeck {
-            ensure_option!(
-                self.friction == Friction::Stribeck,
-                "stribeck",
-                "needs the friction stribeck"
-            );
+            ensure_option!(self.friction == Friction::Stribeck, "stribeck", "needs the friction stribeck");
             ensure_option!(
                 s.iter().all(|x| *x > 0.0 && x.is_finite()),
                 "stribeck",

@@ -30,9 +30,8 @@ fn declared(bytes: &[u8]) -> Result<&'static Encoding> {
         return Err(Error::Input(format!("is not UTF-8 text: byte {at} is invalid")));
     };
     let name = &start[from..to];
-    Encoding::for_label(name.as_bytes()).ok_or_else(|| {
-        Error::Input(format!("declares the unknown encoding {name}: save it as UTF-8"))
-    })
+    Encoding::for_label(name.as_bytes())
+        .ok_or_else(|| Error::Input(format!("declares the unknown encoding {name}: save it as UTF-8")))
 }
 
 /// Returns the position of the encoding name in an XML declaration.

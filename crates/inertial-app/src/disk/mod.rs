@@ -64,7 +64,8 @@ impl Disk {
             found => found.is_ok(),
         };
         if foreign {
-            let message = "this file is reserved for joint values but has other contents: give the model another name";
+            let message =
+                "this file is reserved for joint values but has other contents: give the model another name";
             return Err(Error::Input(message.into())).at(path.display());
         }
         Ok(path)

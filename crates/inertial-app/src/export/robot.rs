@@ -267,8 +267,9 @@ pub(super) fn load<'p>(parts: &'p [Part], link: Option<&str>) -> Result<&'p Part
             Error::option("link", format!("there is no link {link} with mass{known}"))
         }),
         (None, [one]) => Ok(one),
-        (None, _) => {
-            Err(Error::option("link", format!("expected the link that is the load: one of {}", names.join(", "))))
-        }
+        (None, _) => Err(Error::option(
+            "link",
+            format!("expected the link that is the load: one of {}", names.join(", ")),
+        )),
     }
 }

@@ -132,7 +132,8 @@ fn torque_coordinates(closed: &ClosedMechanism<'_>, joints: &[String]) -> Result
         };
         if let Some(k) = joint.v_range().find(|k| !closed.independent().contains(k)) {
             let (name, free) = (&mechanism.velocity_names()[k], closed.independent_names().join(", "));
-            let reason = format!("{name} depends on other joints of a loop; the independent joints are {free}");
+            let reason =
+                format!("{name} depends on other joints of a loop; the independent joints are {free}");
             return Err(Error::option("joints", reason));
         }
         wanted[joint.v_range()].fill(true);

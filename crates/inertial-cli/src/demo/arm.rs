@@ -140,10 +140,9 @@ fn whole_loop(equations: &Equations<'_>, truth: &Mechanism) -> Result<String> {
         |all: &[f64]| [all.first(), all.last()].map(|x| significant(x.copied().unwrap_or(f64::NAN), 3));
     let [least, most] = ends(&ratios);
     let c = &designed.certificate;
-    let fullest = designed
-        .usage
-        .first()
-        .map_or_else(String::new, |u| format!("; closest to its limit is {}, {:.1} % used", u.limit, 100.0 * u.used));
+    let fullest = designed.usage.first().map_or_else(String::new, |u| {
+        format!("; closest to its limit is {}, {:.1} % used", u.limit, 100.0 * u.used)
+    });
     Ok(format!(
         "\nThe whole loop (inertial design, inertial simulate, inertial identify):\n\n\
          Designed in {took:.1} s: {} s at {} Hz that excite {} of {} base parameters, condition number {} with columns of equal\n\

@@ -30,15 +30,8 @@ pub fn run(shell: &Shell) -> Result<Answer> {
             if row.rank == found.rank { "right" } else { "wrong" }.into(),
         ]
     });
-    let header = [
-        "dependent joints",
-        "loop residual",
-        "rank",
-        "nullity",
-        "last above threshold",
-        "first below",
-        "",
-    ];
+    let header =
+        ["dependent joints", "loop residual", "rank", "nullity", "last above threshold", "first below", ""];
     let table = text::table(shell.style(), header, 6, rows);
     let mut out = format!(
         "Regressors of {MODEL}, {SAMPLES} samples each. The rank counts singular values above {:.1e} of the largest, as in MATLAB and NumPy.\n\n{table}\n",

@@ -196,12 +196,14 @@ impl Jobs {
         let mut written: u64 = 0;
         loop {
             let frame = tokio::time::timeout(self.limits.quiet, body.frame()).await;
-            let Some(frame) = frame
-                .map_err(|_| anyhow::anyhow!("{name}: no data received for {} s", self.limits.quiet.as_secs()))?
+            let Some(frame) = frame.map_err(|_| {
+                anyhow::anyhow!("{name}: no data received for {} s", self.limits.quiet.as_secs())
+            })?
             else {
                 break;
             };
-            let Ok(data) = frame.with_context(|| format!("{name}: the upload was interrupted"))?.into_data() else {
+            let Ok(data) = frame.with_context(|| format!("{name}: the upload was interrupted"))?.into_data()
+            else {
                 continue;
             };
             written += data.len() as u64;
@@ -221,7 +223,10 @@ impl Jobs {
     fn hold(&self, job: &str, bytes: u64) -> Result<()> {
         let mut jobs = self.lock();
         let held: u64 = jobs.values().map(|j| j.bytes).sum();
-        ensure!(held + bytes <= MOST_HELD * self.limits.bytes, "the storage for uploads is full: try again later");
+        ensure!(
+            held + bytes <= MOST_HELD * self.limits.bytes,
+            "the storage for uploads is full: try again later"
+        );
         jobs.get_mut(job).context("the job no longer exists")?.bytes += bytes;
         Ok(())
     }

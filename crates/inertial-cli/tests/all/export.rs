@@ -190,7 +190,9 @@ fn loads_of_controllers() {
     let robot = folder.file("robot.urdf", gripper());
     let hand = run(&["export", &robot, "--to", "ur", "--link", "hand"]);
     assert!(hand.stdout.contains("set_payload(1.0, [0.01, 0.02, 0.03])"), "{}{}", hand.stdout, hand.stderr);
-    assert!(refused(&["export", &robot, "--to", "ur"]).contains("--link: expected the link that is the load"));
+    assert!(
+        refused(&["export", &robot, "--to", "ur"]).contains("--link: expected the link that is the load")
+    );
     assert!(refused(&["export", &robot, "--to", "ur", "--link", "hnad"]).contains("the nearest is hand"));
 }
 
@@ -224,7 +226,9 @@ fn wrong_exports_are_refused() {
     let loop_model = refused(&["export", "builtin:four-bar", "--to", "c", "--out", "x.c"]);
     assert!(loop_model.contains("C code is not available for robots with loops"), "{loop_model}");
     assert!(refused(&["export", &load, "--to", "c", "--out", "x.c"]).contains("a result has no geometry"));
-    assert!(refused(&["export", "builtin:scara", "--to", "c"]).contains("give the name of the source with --out"));
+    assert!(
+        refused(&["export", "builtin:scara", "--to", "c"]).contains("give the name of the source with --out")
+    );
     assert!(refused(&["export", "builtin:scara", "--to", "c", "--out", "arm.txt"]).contains("such as arm.c"));
     assert!(refused(&["export", "builtin:scara", "--to", "c", "--out", "9 x.c"]).contains("such as arm.c"));
     let bent = folder.file("bent.json", LOAD.replace("1.5", "\"much\""));

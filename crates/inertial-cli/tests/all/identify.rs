@@ -325,7 +325,8 @@ fn a_force_plate_and_a_known_contact_are_enough() {
     let name = format!("contact.{}.fz", link.name);
     let refused = run(&["identify", MODEL, &folder.file("part.csv", text.replacen(&name, "other", 1))]);
     assert_eq!(refused.status, 2);
-    let expected = format!("part.csv: there is no column {name}, but other columns of that wrench are present");
+    let expected =
+        format!("part.csv: there is no column {name}, but other columns of that wrench are present");
     assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
     let log = folder.file("log.csv", text);
     for measured in ["base-wrench", "both", "joint-torques"] {

@@ -35,7 +35,11 @@ fn a_lag_of_the_torques_is_estimated_corrected_and_said() {
     let (lag, error) = (lag.as_f64().unwrap(), error.as_f64().unwrap());
     // Lag of four samples at 200 Hz.
     assert!((lag - 0.02).abs() < 4.0 * error && error < 0.003, "{lag} ± {error}");
-    assert!(found.stderr.contains("ms later than the motion; this is corrected (--lag 0.02"), "{}", found.stderr);
+    assert!(
+        found.stderr.contains("ms later than the motion; this is corrected (--lag 0.02"),
+        "{}",
+        found.stderr
+    );
     let residual = |found: &crate::common::Run| found.json()["fit_relative_rms"].as_f64().unwrap();
     assert!(residual(&found) < 1.2 * residual(&clean));
     let left = run(&["identify", "builtin:planar-2r", &late, "--lag", "0", "--json"]);

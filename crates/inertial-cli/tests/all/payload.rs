@@ -470,7 +470,8 @@ fn demo_arm_recovers_the_truth_within_its_errors() {
     let result = run(&["demo", "arm"]);
     assert_eq!((result.status, result.stderr.as_str()), (0, ""));
     println!("{}", result.stdout);
-    let farthest = result.stdout.split("the largest deviation is ").nth(1).unwrap().split('.').next().unwrap();
+    let farthest =
+        result.stdout.split("the largest deviation is ").nth(1).unwrap().split('.').next().unwrap();
     // The largest of some seventy errors exceeds 4.9 once in fifteen thousand.
     assert!(farthest.parse::<f64>().unwrap() < 4.9, "{farthest}");
     assert!(result.stdout.contains("7 of 7 bodies are physically consistent"));

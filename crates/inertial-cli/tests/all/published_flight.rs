@@ -143,7 +143,10 @@ fn wrong_calls_are_refused() {
         ([&paper[..], &["--seeds=1,2,3"]].concat(), "has 3 numbers, expected 12"),
         ([&paper[..], &["--seeds=0,0,0,0,0,0,0,1,1,1,1,1"]].concat(), "ranges above zero"),
         ([&paper[..], &["--intervals", "300", "--duration", "300"]].concat(), "expected 1 to 256"),
-        ([&paper[..], &["--robust", "builtin:space-dual-arm-offset"]].concat(), "--robust: cannot be used for"),
+        (
+            [&paper[..], &["--robust", "builtin:space-dual-arm-offset"]].concat(),
+            "--robust: cannot be used for",
+        ),
     ] {
         let line = refused(&[&design[..], &more].concat());
         assert!(line.contains(words), "{more:?}: {line}");

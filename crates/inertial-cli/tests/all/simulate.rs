@@ -355,7 +355,10 @@ fn bad_input_is_one_line() {
         ),
         (vec![two.into(), file("c.csv", "when,q1,q2\n0,0,0\n")], "there is no column t"),
         (vec![two.into(), file("d.csv", "t,q1,q2\n0,0,\n1,1,1\n")], "row 2: column q2: expected a number"),
-        (vec![two.into(), good.clone(), "--rate".into(), "1e12".into()], "samples, more than the limit of 1e8"),
+        (
+            vec![two.into(), good.clone(), "--rate".into(), "1e12".into()],
+            "samples, more than the limit of 1e8",
+        ),
         (vec![two.into(), good.clone(), "--rate".into(), "0".into()], "above zero"),
         (
             vec![two.into(), good.clone(), "--noise".into(), "tua=1".into()],
