@@ -103,7 +103,7 @@ impl Form {
                 }
             };
             let reason = match form {
-                _ if out.is_empty() => "says what is written: give out= too",
+                _ if out.is_empty() => "selects what is written: give out= too",
                 Self::Text => {
                     form = own;
                     continue;
@@ -291,8 +291,7 @@ pub fn identify<'py>(
         .get_item("measured")?
         .is_some_and(|word| word.extract::<String>().is_ok_and(|word| word == Measured::Momentum.name()));
     if (link.is_some() || momentum) && call.outputs().summary_out.is_some() {
-        let reason =
-            "summary_out= is of a robot's joint torques: there are no summaries of payloads and momentum";
+        let reason = "summary_out= needs a robot's joint torques: summaries of payloads and momentum are not supported";
         return Err(OptionError::new_err(reason));
     }
     if let Some(link) = link {
@@ -330,7 +329,7 @@ pub fn identify<'py>(
         }),
         None if loaded.is_some() || known_payload.is_some() => {
             return Err(OptionError::new_err(
-                "loaded= and known_payload= tell the gains of drives: give gains= too",
+                "loaded= and known_payload= determine drive gains: give gains= too",
             ));
         }
         None => None,

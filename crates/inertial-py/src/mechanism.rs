@@ -192,7 +192,9 @@ impl Mechanism {
         a: Array<'py>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         if !self.built().loops().is_empty() {
-            return Err(wrong("rnea is of trees; with loops multiply the regressor by the parameters"));
+            return Err(wrong(
+                "rnea needs a robot without loops; with loops multiply the regressor by the parameters",
+            ));
         }
         let shape = v.shape().to_vec();
         let (nq, nv) = (self.built().nq(), self.built().nv());
@@ -242,7 +244,7 @@ impl Mechanism {
         v: Array<'py>,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         if !self.built().loops().is_empty() {
-            return Err(wrong(format!("the regressor of {quantity} is of trees, and this robot has loops")));
+            return Err(wrong(format!("the regressor of {quantity} is not available for robots with loops")));
         }
         let (nq, nv, columns) = (self.built().nq(), self.built().nv(), self.built().parameter_count());
         let height = match quantity {

@@ -49,7 +49,7 @@ pub fn filled<O: Default + Serialize + DeserializeOwned>(given: &Bound<'_, PyDic
         let name: String = name.extract()?;
         let value: Value = pythonize::depythonize(&value).map_err(|e| refused(&name, &e))?;
         let place = place(&mut tree, &name)
-            .ok_or_else(|| refused(&name, &"has no meaning together with the other options"))?;
+            .ok_or_else(|| refused(&name, &"cannot be combined with the other options"))?;
         *place = match (value, &place) {
             // Numbers by column.
             (Value::Object(settings), Value::Array(_)) => settings
@@ -94,11 +94,8 @@ pub fn filled_estimate<O: Default + Serialize + DeserializeOwned>(
 
 /// Outputs of functions, and keyword arguments that select another job.
 const OTHERS: [(&str, &str); 10] = [
-    ("payload", "Link that carries a payload: only what it carries is identified"),
-    (
-        "gains",
-        "Share to which the gains of the drives are known (0.2: 20 %): each joint's factor is estimated",
-    ),
+    ("payload", "Link that carries a payload: only the payload is identified"),
+    ("gains", "Relative uncertainty of the drive gains (0.2: 20 %): each joint's factor is estimated"),
     ("out", "File to write the model or the motion to, completely or not at all; several for motions"),
     ("report", "File to write a page to: robot, curves, tables, and how the result was obtained"),
     ("plots", "Folder to write the curves to, as SVG files"),

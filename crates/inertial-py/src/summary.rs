@@ -106,7 +106,7 @@ const MAGIC: &[u8] = b"inertial-summary-1\n";
 
 /// Deserializes a summary from packed bytes, or from the JSON written by `--summary-out`.
 fn unpack(state: &[u8]) -> PyResult<estimation::Summary> {
-    let damaged = |e: &dyn std::fmt::Display| LogError::new_err(format!("is no whole summary: {e}"));
+    let damaged = |e: &dyn std::fmt::Display| LogError::new_err(format!("is not a complete summary: {e}"));
     match state.strip_prefix(MAGIC) {
         Some(packed) => postcard::from_bytes(packed).map_err(|e| damaged(&e)),
         None => serde_json::from_slice(state).map_err(|e| damaged(&e)),

@@ -109,7 +109,7 @@ pub fn long<T: Send + 'static>(
 ) -> PyResult<T> {
     let (send, receive) = channel();
     let started = std::thread::Builder::new().spawn(move || send.send(pool::run_alone(work)));
-    started.map_err(|e| wrong(format!("the system gives no thread: {e}")))?;
+    started.map_err(|e| wrong(format!("cannot start a thread: {e}")))?;
     // A receiver cannot be shared between threads, but only this thread ever waits.
     let receive = Mutex::new(receive);
     let wait = |time: Duration| {

@@ -1,4 +1,4 @@
-"""What the tests of the package share."""
+"""Fixtures and helpers of the tests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 import inertial
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
-#: Models and measured data beside the checkout, where they are.
+#: Folder of models and measured data next to the checkout; may be missing.
 SHARED = REPOSITORY.parent / "shared"
 
 
 def program(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the program: the one that INERTIAL_PROGRAM names, else the package's own."""
+    """Runs the program named by INERTIAL_PROGRAM, or the one of the package."""
     named = os.environ.get("INERTIAL_PROGRAM")
     command = [named] if named else [sys.executable, "-m", "inertial"]
     return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
@@ -32,7 +32,7 @@ def write_parquet(path, log: dict[str, np.ndarray]) -> None:
 
 
 def motion(robot: inertial.Mechanism, count: int, rate: float = 200.0, seed: int = 0) -> dict[str, np.ndarray]:
-    """A log of a smooth motion of all joints with the torques that the model gives."""
+    """Simulates a log of a smooth motion of all joints with the torques of the model."""
     rng = np.random.default_rng(seed)
     t = np.arange(count) / rate
     q, v, a = (np.zeros((count, robot.nv)) for _ in range(3))
@@ -53,17 +53,17 @@ def motion(robot: inertial.Mechanism, count: int, rate: float = 200.0, seed: int
 
 
 def stacked(log: dict[str, np.ndarray], robot: inertial.Mechanism, key: str) -> np.ndarray:
-    """The columns of a quantity side by side."""
+    """Returns the columns of a quantity as a matrix."""
     return np.stack([log[f"{key}.{name}"] for name in robot.coordinate_names], axis=1)
 
 
 @pytest.fixture(scope="session")
 def arm() -> inertial.Mechanism:
-    """The arm that ships with the program."""
+    """The builtin 7-axis arm."""
     return inertial.Mechanism.builtin("arm7")
 
 
 @pytest.fixture(scope="session")
 def log(arm: inertial.Mechanism) -> dict[str, np.ndarray]:
-    """Its motion."""
+    """Simulated log of the builtin arm."""
     return motion(arm, 2000)

@@ -1,4 +1,4 @@
-"""Arguments: types, names, arrays, addresses; what must never happen to a user's files."""
+"""Tests of arguments (types, names, arrays, addresses) and of the protection of user files."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_wrong_names_and_types_are_type_errors(tmp_path, arm, log):
         inertial.Mechanism.from_file(tmp_path / "none.urdf")
     with pytest.raises(FileNotFoundError):
         inertial.identify(arm, tmp_path / "none.csv")
-    with pytest.raises(FileNotFoundError, match="no file fits this pattern"):
+    with pytest.raises(FileNotFoundError, match="no file matches this pattern"):
         inertial.identify(arm, tmp_path / "*.csv")
 
 
 def test_no_option_takes_a_log_for_its_value(tmp_path, arm, log):
-    """A page once took the name of the next log, and overwrote it."""
+    """Regression test: `report=True` used the path of the log and overwrote the log."""
     path = tmp_path / "log.csv"
     path.write_text("precious")
     with pytest.raises(TypeError):
@@ -73,7 +73,7 @@ def test_numbers_of_numpy(arm, log):
 
 
 def test_words_of_options_are_those_of_the_types(arm):
-    """Literals of the keyword arguments are the words that the options in Rust have."""
+    """Literals of the keyword arguments are equal to the possible values of the options in Rust."""
     compared = 0
     for function in FUNCTIONS:
         told = dict(reversed(inertial._inertial.options(function.__name__)))
@@ -84,7 +84,7 @@ def test_words_of_options_are_those_of_the_types(arm):
                 assert not literals or name in {"cutoff"}, (function, name)
                 continue
             expected = words[1].split(", ")
-            # Names of solvers are estimators too.
+            # Names of solvers are also accepted as estimators.
             assert literals[: len(expected)] == expected and (len(literals) == len(expected) or name == "estimator"), (function, name)
             compared += 1
     assert compared > 15
@@ -92,16 +92,16 @@ def test_words_of_options_are_those_of_the_types(arm):
         inertial.identify(arm, {}, cutoff=float("nan"))
     with pytest.raises(inertial.OptionError, match="gravity= invalid length 2, expected an array of length 3"):
         inertial.Mechanism.builtin("arm7", gravity=(0.0, 1.0))
-    with pytest.raises(inertial.OptionError, match="friction= has no meaning together with the other options"):
+    with pytest.raises(inertial.OptionError, match="friction= cannot be combined with the other options"):
         inertial.identify("builtin:space-dual-arm", {"t": [0.0]}, measured="momentum", friction="viscous")
     with pytest.raises(inertial.OptionError, match="prior_weight=: expected a number from 1e-12 to 1e12"):
         inertial.identify(arm, {"t": [0.0]}, prior_weight=-1)
-    with pytest.raises(inertial.OptionError, match="solver=: only the estimator consistent has solvers"):
+    with pytest.raises(inertial.OptionError, match="solver=: only the estimator consistent has a solver"):
         inertial.identify(arm, {"t": [0.0]}, estimator="ols", solver="manifold")
 
 
 def test_arrays_pass_through_no_file(arm, log, monkeypatch, tmp_path):
-    """Everything that is in memory stays there."""
+    """Arrays in memory are not written to files."""
 
     def refuse(*arguments, **options):
         raise AssertionError("a temporary file")
@@ -152,7 +152,7 @@ def test_anything_that_speaks_arrow_is_a_log(arm, log):
     pyarrow = pytest.importorskip("pyarrow")
 
     class Stream:
-        """Exports Arrow's C stream and nothing else."""
+        """An object that supports only Arrow's C stream interface."""
 
         def __arrow_c_stream__(self, requested_schema=None):
             return pyarrow.table(log).__arrow_c_stream__(requested_schema)
@@ -168,7 +168,7 @@ def test_columns_by_a_mapping(arm, log):
         arm, other, friction="viscous", columns={"columns": {"t": "stamp", **names}, "units": {"t": "ms"}}
     )
     values, wanted = ([p["value"] for p in r["base_parameters"]] for r in (found, expected))
-    # Milliseconds times a thousandth are rounded.
+    # The conversion from milliseconds causes rounding errors.
     assert np.allclose(values, wanted, rtol=1e-6, atol=1e-9)
     renamed = {("stamp" if name == "t" else name): x for name, x in log.items()}
     assert inertial.identify(arm, renamed, friction="viscous", columns={"t": "stamp"}).to_dict() == expected
@@ -219,7 +219,7 @@ def test_a_forked_child_works_after_a_call_in_the_parent(arm, log):
     child = context.Process(target=_child, args=(queue, arm, log))
     child.start()
     try:
-        # A child that waits for threads that do not exist would wait for ever.
+        # A forked child would wait forever for threads that do not exist in it.
         assert queue.get(timeout=120)[0] == expected
     finally:
         child.kill()
@@ -231,24 +231,24 @@ def test_regressors_of_one_configuration_and_of_quantities(arm):
     q, v, a = rng.normal(size=(3, 5, arm.nv))
     many = arm.regressors(q, v, a)
     one = arm.regressor(q[0], v[0], a[0])
-    # Sums in another order.
+    # The order of summation differs.
     assert np.allclose(one, many[0], rtol=0, atol=1e-12 * np.abs(many[0]).max())
     assert np.array_equal(arm.regressor(list(q[0]), list(v[0]), list(a[0])), arm.regressors(q[:1], v[:1], a[:1])[0])
     still = np.zeros_like(q)
     assert np.allclose(arm.gravity_regressor(q), arm.regressors(q, still, still), atol=1e-12)
     assert np.allclose(arm.gravity_regressor(q[0]), arm.gravity_regressor(q)[0], rtol=0, atol=0)
-    # The kinetic energy is that of the mass matrix, whose columns inverse dynamics gives.
+    # Kinetic energy from the mass matrix, whose columns are computed by inverse dynamics.
     plain = inertial.Mechanism.builtin("puma560", rotors="none")
     q, v = rng.normal(size=(2, plain.nv))
     rest = plain.regressor(q, 0 * q, 0 * q) @ plain.parameters
     columns = [plain.regressor(q, 0 * q, unit) @ plain.parameters - rest for unit in np.eye(plain.nv)]
     energy = plain.kinetic_energy_regressor(q, v) @ plain.parameters
     assert energy == pytest.approx(0.5 * v @ np.array(columns) @ v, rel=1e-10)
-    # Power is the change of potential energy.
+    # The power of gravity torques is the rate of change of the potential energy.
     step = 1e-6
     change = [plain.potential_energy_regressor(q + s * step * v) @ plain.parameters for s in (1, -1)]
     assert (change[0] - change[1]) / (2 * step) == pytest.approx(rest @ v, rel=1e-6)
-    # A floating robot's forces at rest of the joints: momentum changes by what acts on the base.
+    # Shapes of the momentum regressor and of the base regressor.
     assert plain.momentum_regressor(q, v).shape == (6, len(plain.parameters))
     base, names = plain.base_regressor(q, v, v)
     assert base.shape == (plain.nv, 36) and len(names) == 36

@@ -1,4 +1,4 @@
-"""Commands from Python: the program's numbers and words."""
+"""Tests that commands in Python give the results and messages of the program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from inertial._checks import PROGRAM_ONLY
 
 
 def written(path, columns):
-    """A CSV that has every digit."""
+    """Writes a CSV file with all digits."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(",".join(columns) + "\n")
         for row in zip(*(c.tolist() for c in columns.values()), strict=True):
@@ -38,7 +38,7 @@ def test_numbers_are_the_programs_bit_for_bit(tmp_path, arm, log):
     expected = json.loads(said.stdout)
     found = inertial.identify(arm, path, friction="coulomb+viscous", holdout=0.3)
     assert found.to_dict() == expected
-    # From memory: the same columns, so the same bits.
+    # Columns in memory give the same bits.
     assert inertial.identify(arm, log, friction="coulomb+viscous", holdout=0.3).to_dict() == expected
     for command, call in (("analyze", inertial.analyze), ("check", inertial.check)):
         for name in ("puma560", "quadruped", "four-bar", "space-dual-arm"):
@@ -59,7 +59,7 @@ def test_design_simulate_identify():
     truth = {"link1.hx": 1.1, "link2.hx": 0.24}
     for parameter in found.base_parameters:
         if parameter.name in truth:
-            # Five standard errors: by chance less than once in a million.
+            # Exceeding five standard errors by chance has a probability below 1e-6.
             assert abs(parameter.value - truth[parameter.name]) < 5 * parameter.std_error
 
 
@@ -80,12 +80,12 @@ def test_errors_have_the_programs_words(tmp_path, arm, log):
         inertial.simulate("builtin:planar-2r", {"t": [0.0, 1.0], "q.joint1": [1.0]})
     with pytest.raises(TypeError, match="expected a path"):
         inertial.identify(arm, [3.0])
-    with pytest.raises(inertial.Error, match="is no URDF"):
+    with pytest.raises(inertial.Error, match="is not URDF"):
         inertial.Mechanism.from_urdf("<mujoco/>")
     (tmp_path / "all.xml").write_text('<mujoco><include file="arm.xml"/></mujoco>')
     (tmp_path / "arm.xml").write_text("<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>")
     assert inertial.Mechanism.from_mjcf(tmp_path / "all.xml").nv == 1
-    with pytest.raises(inertial.Error, match="all.xml: is no URDF"):
+    with pytest.raises(inertial.Error, match="all.xml: is not URDF"):
         inertial.Mechanism.from_urdf(tmp_path / "all.xml")
     with pytest.raises(inertial.Error, match="q is 6, expected 7"):
         arm.rnea(np.zeros(6), np.zeros(7), np.zeros(7))
@@ -208,9 +208,9 @@ def test_what_analyze_writes(tmp_path):
     inertial.analyze("builtin:four-bar", explain=True, out=tmp_path / "a.svg", plots=tmp_path / "plots")
     assert "<svg" in (tmp_path / "a.svg").read_text()
     assert inertial.analyze(robot, compare=inertial.Mechanism.builtin("cheetah-leg", base="floating")).compared_with
-    with pytest.raises(inertial.Error, match="explain= says what is written: give out= too"):
+    with pytest.raises(inertial.Error, match="explain= selects what is written: give out= too"):
         inertial.analyze(robot, explain=True)
-    with pytest.raises(TypeError, match="json= is of the program alone"):
+    with pytest.raises(TypeError, match="json= is only an option of the program"):
         inertial.analyze(robot, json=True)
     with pytest.raises(TypeError, match="a model of type list"):
         inertial.analyze(["builtin:arm7"])
@@ -222,7 +222,7 @@ def test_several_files_and_models(tmp_path):
     motion = inertial.design(robot, duration=4, starts=1, iterations=2, out=files, robust=robot)
     assert all(path.exists() for path in files)
     log = inertial.simulate(robot, motion, noise={"tau": 0.01})
-    # Two texts without names are two models.
+    # Two models from strings are distinct, although neither has a file name.
     text = (REPOSITORY / "crates/inertial/src/mechanism/builtin/planar-2r.toml").read_text(encoding="utf-8")
     one, other = (inertial.Mechanism.from_string(t) for t in (text, text.replace("mass = 2,", "mass = 5,")))
     assert text.count("mass = 2,") == 1
@@ -304,12 +304,12 @@ def test_models_from_texts_and_files(tmp_path, arm):
     assert inertial.Mechanism.from_urdf(tmp_path / "two.urdf").text == text.replace("\n", "\r\n")
     floating = inertial.Mechanism.from_urdf(text, base="floating", gravity=(0, 0, 0))
     assert floating.nv == 7 and inertial.analyze(floating).to_dict()["model"]["base"] == "floating"
-    # A zero first moment along gravity: hanging, it needs no torque.
+    # Gravity torque of the link with its centre of mass 0.1 m from the axis.
     assert np.allclose(ways[0].rnea([0.0], [0.0], [0.0]), -2 * 9.81 * 0.1)
 
 
 def test_keyword_arguments_are_the_programs_options():
-    # Not for programs: what is printed, and streams.
+    # Options for printing and streams exist only in the program.
     besides = {name.replace("_", "-") for name in PROGRAM_ONLY}
     kinds = {
         "check": options.CheckOptions,
@@ -327,7 +327,7 @@ def test_keyword_arguments_are_the_programs_options():
 
 
 def _all(kind):
-    """Keys of a TypedDict and of those it extends."""
+    """Returns the keys of a TypedDict, including inherited ones."""
     return kind.__annotations__.keys()
 
 
@@ -360,7 +360,7 @@ def test_the_interpreter_is_released(arm):
     while work.is_alive():
         turns += 1
         time.sleep(0)
-    # Held, the interpreter would give this thread a turn between two calls at most.
+    # If the GIL were held, this thread would run at most once between two calls.
     assert turns > 20
 
 
@@ -377,19 +377,19 @@ def test_motion_of_a_quadruped_round_trips():
     v = np.random.default_rng(0).normal(size=(5, robot.nv))
     y = robot.regressors(q, v, v)
     assert y.shape == (5, robot.nv, len(robot.parameter_names))
-    # Rounding of sums of some hundred products.
+    # Rounding errors of sums of some hundred products.
     assert np.allclose(y @ robot.parameters, robot.rnea(q, v, v), atol=1e-9)
     assert motion(inertial.Mechanism.builtin("scara"), 10)["t"].shape == (10,)
 
 
 def test_outputs_replace_no_input(tmp_path, log):
-    """A page, a summary or a model at the path of an input is refused, and so are two results at one path."""
+    """Outputs at the path of an input, and two outputs at one path, are refused."""
     path = written(tmp_path / "log.csv", log)
     before = (tmp_path / "log.csv").read_bytes()
     link = tmp_path / "link.html"
     link.symlink_to(path)
     for options in ({"report": path}, {"summary_out": path}, {"report": link}):
-        with pytest.raises(inertial.Error, match="is an input too"):
+        with pytest.raises(inertial.Error, match="is also an input"):
             inertial.identify("builtin:arm7", path, **options)
     with pytest.raises(inertial.Error, match="two results would be written"):
         inertial.identify("builtin:arm7", path, report=tmp_path / "x", summary_out=tmp_path / "x")
@@ -399,12 +399,12 @@ def test_outputs_replace_no_input(tmp_path, log):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.html", "log.csv"]
     model = tmp_path / "robot.urdf"
     model.write_text('<robot name="r"><link name="b"/></robot>')
-    with pytest.raises(inertial.Error, match="is an input too"):
+    with pytest.raises(inertial.Error, match="is also an input"):
         inertial.check(model, report=model)
 
 
 def test_a_threshold_needs_samples_of_every_joint(log):
-    """A joint whose torque saturates nearly always is not judged, so that nothing is within the threshold."""
+    """A joint whose torque is nearly always saturated is not evaluated, so the validation does not pass."""
     arm = inertial.Mechanism.builtin("arm7")
     good = inertial.validate(arm, log, threshold=1.0)
     assert good and good.unjudged == [] and all(joint.samples >= 16 for joint in good.joints)
@@ -452,7 +452,7 @@ def test_what_the_papers_ask_for(arm, log):
     assert (flying.rank, flying.total_momentum) == (52, "zero")
     body = inertial.check("builtin:arm7").bodies[0]
     assert body.manifold["m"] == body.mass and min(body.manifold["L"]) > 0 and body.rounding is None
-    # The noise of these torques is normal, with 0.01 N m; five times that bounds it.
+    # The torque noise is normal with a standard deviation of 0.01 N m; five times that is used as its bound.
     planar = inertial.Mechanism.builtin("planar-2r")
     motion = inertial.design(planar, duration=4, starts=1, iterations=3)
     logged = inertial.simulate(planar, motion, noise={"tau": 0.01})

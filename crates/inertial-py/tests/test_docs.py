@@ -1,4 +1,4 @@
-"""Every code block of the README and the guide runs."""
+"""Runs every code block of the README and the guide."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PAGES = [
     *sorted((REPOSITORY / "docs").glob("*.md")),
     *REPOSITORY.glob("CONTRIBUTING.md"),
 ]
-#: Lines that build the project, or run its tests or benchmarks: the test run is one of them.
+#: Lines that build the project or run its tests or benchmarks; they are not run.
 BUILDING = re.compile(r"cargo |\.ci/|\./scripts/|scripts/|benches/|pip install|npm |mdbook |git |rustup |python -m venv|maturin ")
 
 
 def blocks(language: str):
-    """Code blocks of a language, with where they stand."""
+    """Yields the code blocks of a language with their locations."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for match in re.finditer(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
@@ -41,7 +41,7 @@ def test_python(code, tmp_path):
 
 @pytest.fixture(scope="session")
 def desk(tmp_path_factory) -> pathlib.Path:
-    """A folder with the files that the guide's commands name, and the program on the path."""
+    """Creates a folder with the program and the files that the commands of the guide use."""
     folder = tmp_path_factory.mktemp("desk")
     robot = (REPOSITORY / "testdata/models/planar-2r.urdf").read_text(encoding="utf-8")
     for name in ("robot.urdf", "my_robot.urdf", "arm.urdf"):
@@ -58,7 +58,7 @@ def desk(tmp_path_factory) -> pathlib.Path:
         assert made.returncode == 0, made.stderr
     (folder / "bin").mkdir()
     command = os.environ.get("INERTIAL_PROGRAM") or f"{sys.executable} -m inertial"
-    # A server is started and stopped.
+    # Servers are stopped after three seconds.
     served = f'if [ "$1" = serve ]; then timeout --signal=INT 3 {command} "$@"; exit 0; fi'
     (folder / "bin/inertial").write_text(f'#!/bin/sh\n{served}\nexec {command} "$@"\n')
     (folder / "bin/inertial").chmod(0o755)
@@ -66,7 +66,7 @@ def desk(tmp_path_factory) -> pathlib.Path:
 
 
 def test_the_robot_of_the_guide_is_the_one_that_its_logs_are_of(desk):
-    """The URDF and the builtin model that the logs were simulated with have the same torques."""
+    """The URDF has the same torques as the builtin model that simulated the logs."""
     ours, other = inertial.Mechanism.from_urdf(desk / "robot.urdf"), inertial.Mechanism.builtin("planar-2r")
     motion = np.random.default_rng(0).normal(size=(3, 20, 2))
     assert np.allclose(ours.rnea(*motion), other.rnea(*motion), rtol=0, atol=1e-12)

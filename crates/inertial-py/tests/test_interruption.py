@@ -1,4 +1,4 @@
-"""Stopped at any moment, a command leaves the old output or the new one, never half."""
+"""Tests that an interrupted command leaves the old or the new output, never an incomplete one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 import pytest
 from conftest import REPOSITORY, program
 
-#: Interruptions in all.
+#: Total number of interruptions.
 TIMES = 200
 
 
@@ -37,7 +37,7 @@ def desk(tmp_path_factory) -> pathlib.Path:
 
 
 def calls(folder: pathlib.Path) -> dict[str, list[str]]:
-    """A command for each kind of output, by the name of that output."""
+    """Returns a command for each kind of output, by the name of the output."""
     motion, log, robot = (str(folder / name) for name in ("motion.csv", "log.csv", "robot.toml"))
     return {
         "identified.toml": ["identify", robot, log, "--json", "--out"],
@@ -66,13 +66,13 @@ def test_killed_at_random_times(desk):
             work.send_signal(signal.SIGKILL if k % 2 else signal.SIGINT)
             work.wait()
             found = path.read_bytes()
-            # A search that is interrupted keeps its best so far: another motion, but a whole one.
+            # An interrupted search writes its best motion so far, which differs but is complete.
             whole = found in (b"old", new) or (
                 name == "designed.csv" and found.count(b"\n") == new.count(b"\n") and found.endswith(b"\n")
             )
             assert whole, f"{name}: {len(found)} of {len(new)} bytes"
             finished += found != b"old"
-    # Some came to their end, most did not: the moments were spread over the work.
+    # Some runs must have finished and some not, so that the interruptions covered the whole run.
     assert 0 < finished < TIMES
 
 
@@ -85,7 +85,7 @@ def test_a_full_disk(desk, tmp_path):
     try:
         for name, arguments in calls(desk).items():
             if name == "identified.toml":
-                continue  # smaller than the disk
+                continue  # fits on the disk
             path = small / name
             path.write_bytes(b"old")
             said = subprocess.run(command(*arguments, str(path)), capture_output=True, text=True, check=False)

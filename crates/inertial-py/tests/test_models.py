@@ -1,4 +1,4 @@
-"""Results as models: they predict, validate, are written and saved; scikit-learn takes the Identifier."""
+"""Tests of results as models (prediction, validation, saving) and of the scikit-learn estimator `Identifier`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def urdf() -> inertial.Mechanism:
 
 
 def rubbed(robot: inertial.Mechanism, count: int, seed: int) -> dict[str, np.ndarray]:
-    """A log with friction and offsets that a URDF has no place for."""
+    """Simulates a log with friction and offsets; a URDF cannot store the offsets."""
     log = motion(robot, count, seed=seed)
     for k, joint in enumerate(robot.coordinate_names):
         log[f"tau.{joint}"] = log[f"tau.{joint}"] + 0.3 * np.sign(log[f"dq.{joint}"]) + 0.5 * (-1) ** k
@@ -33,14 +33,14 @@ def test_a_result_predicts_what_it_was_found_from(urdf):
     found = inertial.identify(urdf, log, friction="coulomb+viscous", offset=True)
     q, dq, ddq, tau = (stacked(log, urdf, key) for key in ("q", "dq", "ddq", "tau"))
     left = found.predict(q, dq, ddq) - tau
-    # Torque noise of 0.01 N m, and what the filter rounds off the jumps of friction.
+    # Torque noise of 0.01 N m, and errors of the filter at the jumps of friction.
     assert np.sqrt(np.mean(left**2)) < 0.05
     assert np.array_equal(found.predict(q[0], dq[0], ddq[0]), found.predict(q[:1], dq[:1], ddq[:1])[0])
     arm = inertial.Mechanism.builtin("arm7")
     log = motion(arm, 3000)
     found = inertial.identify(arm, log, friction="viscous")
     q, dq, ddq, tau = (stacked(log, arm, key) for key in ("q", "dq", "ddq", "tau"))
-    # Rotors that are part of the base parameters count once; the noise is 0.01 N m.
+    # Rotor inertias that belong to base parameters are counted once; the noise is 0.01 N m.
     assert np.sqrt(np.mean((found.predict(q, dq, ddq) - tau) ** 2, axis=0)).max() < 0.012
 
 
@@ -48,7 +48,7 @@ def test_a_prediction_by_hand(urdf):
     log = rubbed(urdf, 4000, 0)
     found = inertial.identify(urdf, log, friction="coulomb+viscous", offset=True)
     q, dq, ddq = (stacked(log, urdf, key) for key in ("q", "dq", "ddq"))
-    # The same by hand: base regressor, friction, offset.
+    # Explicit computation from base regressor, friction and offset.
     base = [urdf.parameter_names.index(p.name) for p in found.base_parameters]
     hand = urdf.regressors(q, dq, ddq)[:, :, base] @ np.array([p.value for p in found.base_parameters])
     for k, joint in enumerate(found.joints):
@@ -80,7 +80,7 @@ def test_results_are_written_saved_and_taken_as_models(tmp_path, urdf):
     assert np.array_equal(again.predict(q, q, q), found.predict(q, q, q))
     assert again.residuals(log).relative_rms == found.residuals(log).relative_rms
     (tmp_path / "evil").write_bytes(b"inertial-result-1\n" + pickle.dumps(print))
-    with pytest.raises(inertial.Error, match="it is no saved result"):
+    with pytest.raises(inertial.Error, match="it is not a saved result"):
         inertial.load(tmp_path / "evil")
 
 
@@ -89,7 +89,7 @@ def test_values_as_arrays(arm, log):
     n, rotors = found.rank, sum("rotor_inertia" in joint.std_errors for joint in found.joints)
     assert rotors == 5 and len(found.names) == len(found.theta) == n + 7 + rotors and found.names[n] == f"{found.joints[0].name}.viscous"
     assert found.covariance.shape == (len(found.names),) * 2 and np.array_equal(found.covariance, found.covariance.T)
-    # The covariance is that of the estimate, whichever estimator it is of.
+    # The covariance agrees with the standard errors for every estimator.
     for result in (found, inertial.identify(arm, log, friction="viscous", covariance=True)):
         errors = dict(zip(result.names, result.std_errors, strict=True))
         told = {p.name: p.std_error for p in result.base_parameters}
@@ -114,7 +114,7 @@ def test_scikit_learn_takes_the_identifier(urdf):
     features = np.hstack([q, dq, ddq])
     identifier = inertial.Identifier(urdf, friction="viscous")
     scores = selection.cross_val_score(identifier, features, tau, cv=3)
-    # Noise of 0.01 N m on torques of several.
+    # The noise is 0.01 N m, the torques are several N m.
     assert scores.min() > 0.999
     assert clone(identifier).get_params()["friction"] == "viscous"
     fitted = identifier.fit(features, tau)
@@ -153,7 +153,7 @@ def test_a_prepared_log_has_the_equations_of_the_fit():
     columns = [robot.parameter_names.index(p.name) for p in found.base_parameters]
     solution = np.linalg.lstsq(w[:, columns], y, rcond=None)[0]
     values = np.array([p.value for p in found.base_parameters])
-    # The same least squares from the same rows, by another factorisation.
+    # Same least-squares problem, solved by another factorisation.
     assert np.allclose(solution, values, rtol=0, atol=1e-7 * np.abs(values).max())
     fixed = inertial.prepare(robot, log, cutoff=8, decimate=1)
     assert fixed.cutoff == 8 and fixed.rate == pytest.approx(200)

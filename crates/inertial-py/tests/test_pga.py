@@ -1,4 +1,4 @@
-"""Projective geometric algebra and the tetrahedral-point model, against matrices and inverse dynamics."""
+"""Tests of projective geometric algebra and the tetrahedral-point model against matrices and inverse dynamics."""
 
 import doctest
 
@@ -33,7 +33,7 @@ def test_incidence():
     plane = line.join(c)
     assert [plane.incidence(p) for p in (a, b, c)] == pytest.approx([0, 0, 0], abs=1e-14)
     assert c.join(line) == plane
-    # Two planes through a line meet in it.
+    # Two planes through a line intersect in this line.
     d = pga.Point(generator.normal(size=3))
     meet = plane.meet(line.join(d))
     ratio = np.array([*meet.direction, *meet.moment]) / np.array([*line.direction, *line.moment])

@@ -1,4 +1,4 @@
-"""Regressors and models against Pinocchio."""
+"""Compares regressors and models with Pinocchio."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inertial.pinocchio import reorder
 
 pinocchio = pytest.importorskip("pinocchio")
 
-#: Robots of the package example-robot-data, and whether their base is free.
+#: Robots of the package example-robot-data, and whether their base is floating.
 ROBOTS = {
     "ur_description/urdf/ur5_robot.urdf": False,
     "ur_description/urdf/ur10_robot.urdf": False,
@@ -55,12 +55,12 @@ def test_regressors_agree(name):
     found = robot.regressors(q, v, a)
     for k in range(5):
         expected = pinocchio.computeJointTorqueRegressor(model, data, theirs[k], v[k], a[k])
-        # Both round sums of some ten products of numbers up to the largest entry.
+        # Rounding errors of sums of about ten products, relative to the largest entry.
         assert np.allclose(reorder(found[k]), expected, rtol=0, atol=1e-11 * max(1, np.abs(expected).max()))
 
 
 def angles(model, q):
-    """The same configuration: where Pinocchio has cosine and sine, an angle."""
+    """Converts a configuration of Pinocchio: cosine and sine become an angle."""
     out = []
     for k in range(1, model.njoints):
         joint = model.joints[k]
@@ -98,7 +98,7 @@ def test_limits_and_friction_go_out_and_in():
     assert np.array_equal(inertial.Mechanism.from_urdf(urdf).to_pinocchio().effortLimit, model.effortLimit)
 
 
-#: Every joint of Pinocchio, and whether it can be had here.
+#: All joint types of Pinocchio, and whether they are supported.
 JOINTS = {
     "RX": True, "RY": True, "RZ": True, "RevoluteUnaligned": True,
     "RUBX": True, "RUBY": True, "RUBZ": True, "RevoluteUnboundedUnaligned": True,
@@ -116,7 +116,7 @@ def joint_of(name):
         "HX": [0.3], "HY": [0.3], "HZ": [0.3], "Universal": [axis, other],
     }  # fmt: skip
     if name == "RevoluteUnboundedUnaligned":
-        # Only a URDF makes one about an axis of choice.
+        # Only a URDF can define this joint with an arbitrary axis.
         wheel = """<robot name="wheel"><link name="hub"/><link name="rim"/><joint name="spin" type="continuous">
             <parent link="hub"/><child link="rim"/><axis xyz="0.6 0 0.8"/></joint></robot>"""
         return pinocchio.buildModelFromXML(wheel).joints[1]
@@ -147,7 +147,7 @@ def test_joints_move_alike_or_are_refused(name):
     rng = np.random.default_rng(3)
     data, bound = model.createData(), np.ones(model.nq)
     ways = [robot]
-    # Out again; a universal joint is two hinges there, and a massless body has no parameters to be had back.
+    # Round trip. `to_pinocchio` writes a universal joint as two hinges with a massless body, which cannot be converted back.
     if name != "Universal":
         ways.append(inertial.Mechanism.from_pinocchio(robot.to_pinocchio()))
     for _ in range(3):
@@ -155,7 +155,7 @@ def test_joints_move_alike_or_are_refused(name):
         v, a = rng.normal(size=(2, model.nv))
         expected = pinocchio.rnea(model, data, theirs, v, a)
         for way in ways:
-            # Rounding of sums of some hundred products.
+            # Rounding errors of sums of some hundred products.
             assert np.allclose(way.rnea(angles(model, theirs), v, a), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
 
 

@@ -1,4 +1,4 @@
-"""How results print, and the frames they become."""
+"""Tests of printed results and of their conversion to data frames."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(robot, log):
 
 
 def cells(text, name):
-    """The cells of the row that begins with a name."""
+    """Returns the cells of the row that starts with a name."""
     return next(line for line in text.splitlines() if line.startswith(f"{name} ")).split()
 
 
@@ -47,7 +47,7 @@ def test_an_identification_shows_all_that_was_found(found):
     assert f"all joints: {100 * found.validation_relative_rms:.2f} %" in text
     assert "mass (kg)" in text and "centre of mass (m)" in text
     assert text.rstrip().splitlines()[-1].startswith("note: table 1: ")
-    # Columns of numbers end below each other.
+    # Columns of numbers are right-aligned.
     rows = [line for line in text.splitlines() if line.startswith(("base parameter", "link1.h", "link2.h", "link1.I"))]
     assert len({len(row) for row in rows}) == 1
     page = found._repr_html_()
@@ -60,7 +60,7 @@ def test_what_was_not_asked_for_is_not_shown(robot, log):
     essential = inertial.identify(robot, log, essential=True)
     covered = essential.essential["dropped"]
     assert sorted(covered) == ["link1.hy", "link2.hy"]
-    assert f"essential: 4 of 6 unknowns; noise covers {', '.join(covered)}" in str(essential)
+    assert f"essential: 4 of 6 unknowns; below the noise: {', '.join(covered)}" in str(essential)
 
 
 def test_parts_print_as_lines(found, robot, log, motion):
@@ -68,12 +68,12 @@ def test_parts_print_as_lines(found, robot, log, motion):
     assert "ixx" in str(found.bodies[0]) and "<td>" in found.bodies[0]._repr_html_()
     assert str(found.joints[0]).startswith(f"joint1: viscous {found.joints[0].viscous:.5g} ± ")
     assert "joint1: viscous" in found.joints[0]._repr_html_()
-    assert str(inertial.identify(robot, log).joints[0]) == "joint1: nothing was estimated of it"
+    assert str(inertial.identify(robot, log).joints[0]) == "joint1: nothing was estimated"
     assert str(found.base_parameters[0]).startswith(f"link1.hx = {found.base_parameters[0].value:.5g} ± ")
-    assert str(found.fit[0]).endswith("% of what was measured")
+    assert str(found.fit[0]).endswith("% of the measured forces")
     weak = [p for p in motion.base_parameters if p.weak]
     assert weak and "weak: " in str(weak[0])
-    assert str(inertial.check(robot).bodies[0]) == "link1, 2 kg: can exist"
+    assert str(inertial.check(robot).bodies[0]) == "link1, 2 kg: consistent"
 
 
 def test_an_analysis_shows_marks_and_combinations(robot):
@@ -82,7 +82,7 @@ def test_an_analysis_shows_marks_and_combinations(robot):
     assert cells(text, "link1") == ["link1", *"✕●★✕✕✕✕✕✕●"]
     assert "\nlink1.hx + 0.5 link2.m\n" in text
     assert str(analysis.base_parameters[0]) == "link1.hx + 0.5 link2.m"
-    assert str(analysis.bodies[0]).startswith("link1 on joint1 (revolute): known alone hy, in combinations hx Izz, not m ")
+    assert str(analysis.bodies[0]).startswith("link1 on joint1 (revolute): identifiable alone hy, in combinations hx Izz, not m ")
     pandas = pytest.importorskip("pandas")
     frame = analysis.to_pandas()
     assert list(frame.columns) == ["body", "parameter", "status", "base", "combination"]

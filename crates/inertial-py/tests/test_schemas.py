@@ -1,4 +1,4 @@
-"""Every result object and every built-in model follows the published schemas."""
+"""Tests that all result objects and built-in models follow the published schemas."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILTIN = [
 
 
 def objects(schema):
-    """Every part of a schema that has fields."""
+    """Yields every part of a schema that has fields."""
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict):
             yield schema
@@ -34,7 +34,7 @@ def objects(schema):
 
 
 def closed(schema: dict) -> dict:
-    """The same, without room for fields that it does not describe."""
+    """Returns a copy of a schema that forbids additional fields."""
     copy = json.loads(json.dumps(schema))
     for part in objects(copy):
         part["additionalProperties"] = False
@@ -45,7 +45,7 @@ CLOSED = {name: closed(schema) for name, schema in SCHEMAS.items()}
 
 
 def follows(text: str | dict) -> None:
-    """Checks an object against the schema that it names, as it is published and without room for other fields."""
+    """Validates an object against the schema that it names, as published and without additional fields."""
     data = json.loads(text) if isinstance(text, str) else text
     name = re.fullmatch(r"inertial/(\w+)/[0-9]+", data["schema"])[1]
     for schema in (SCHEMAS[name], CLOSED[name]):
@@ -56,13 +56,13 @@ def test_schemas_are_schemas_and_stand_alone():
     for name, schema in SCHEMAS.items():
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["$id"].startswith(f"urn:inertial:{name}:")
-        # Summaries have a checksum since their second version.
+        # The schema of summaries has its own version.
         version = 3 if name == "summary" else 1
         assert schema["properties"]["schema"]["const"] == f"inertial/{name}/{version}"
         for part in objects(schema):
             for field, content in part["properties"].items():
                 assert content.get("description"), f"{name}: {field} has no description"
-    # What one schema has of another is the other; streams and momentum add fields to identifications.
+    # Embedded schemas agree with the published ones, which may have additional fields (streams and momentum).
     for name, other in (("fleet", "identification"), ("design", "trajectory")):
         inner, outer = SCHEMAS[name]["$defs"][other.capitalize()], SCHEMAS[other]
         assert {**outer["properties"], **inner["properties"]} == outer["properties"], (name, other)
@@ -112,7 +112,7 @@ def test_trajectories(family, tmp_path):
     stored = json.loads(files[0].read_text(encoding="utf-8"))
     follows(stored)
     assert stored == tomllib.loads(files[1].read_text(encoding="utf-8")) == json.loads(made.stdout)["trajectory"]
-    # What is written is what is read.
+    # Written files can be read.
     for file in files:
         read = program("simulate", "builtin:planar-2r", str(file), "--ignore-limits", "--json")
         assert read.returncode == 0, read.stderr
@@ -154,7 +154,7 @@ def test_results(tmp_path):
     follows(program("bench", "builtin:planar-2r", "--json").stdout)
 
 
-#: Types of result objects; parts are found from them.
+#: Types of result objects; the types of their parts follow from them.
 KINDS = {
     "analysis": inertial.Analysis,
     "check": inertial.Check,
@@ -176,7 +176,7 @@ def test_types_name_every_entry_and_what_may_be_absent():
             entries = {key: entry for key, entry in schema["properties"].items() if key not in several}
             schema = {**schema, "properties": entries, "required": [*schema["required"], *one]}
         compare(schema, kind, schema, absent)
-    # A type serves several schemas: an entry may be absent where one of them says so.
+    # A type is used by several schemas; an entry is optional if it is optional in one of them.
     for kind, entries in absent.items():
         told = annotations(kind)
         for key, may in entries.items():
@@ -184,12 +184,12 @@ def test_types_name_every_entry_and_what_may_be_absent():
 
 
 def annotations(kind: type) -> dict[str, str]:
-    """Entries of a type and of those it extends."""
+    """Returns the entries of a type, including inherited ones."""
     return {key: text for base in kind.__mro__ for key, text in getattr(base, "__annotations__", {}).items()}
 
 
 def resolved(entry: dict, schema: dict) -> dict:
-    """What an entry is, where it refers to a part of its schema or to an identification."""
+    """Resolves a reference of an entry to a part of its schema or to the schema of identifications."""
     place, _, path = entry.get("$ref", "").partition("#")
     if "$ref" not in entry:
         return entry
@@ -202,7 +202,7 @@ def resolved(entry: dict, schema: dict) -> dict:
 def compare(schema: dict, kind: type, whole: dict, absent: dict[type, dict[str, bool]]) -> None:
     told, own = annotations(kind), absent.setdefault(kind, {})
     for key, entry in schema["properties"].items():
-        # Some entries are given as arrays or objects of their own.
+        # Some entries are properties that return arrays or objects.
         if key == "schema" or isinstance(getattr(kind, key, None), property):
             continue
         assert key in told, (kind, key)
@@ -227,20 +227,20 @@ def test_examples_of_the_guide():
         text = page.read_text(encoding="utf-8")
         for block in re.findall(r"^```json\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
             example = json.loads(block)
-            # A fragment would say so: ```json fragment.
+            # Fragments are marked as ```json fragment and are not checked.
             assert "schema" in example, f"{page.name}: the example names no schema: {block}"
             follows(example)
             checked += 1
     assert checked > 0
 
 
-#: Changes of a number in an input: values that end in divisions by zero, overflows and missing results.
+#: Replacements of a number in an input that cause divisions by zero, overflows and missing results.
 HOSTILE = ("0", "-0.0", "1e-320", "1e300", "-1e49", "9e49", "NaN", "", "1e-9")
 
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_results_of_hostile_logs(tmp_path, value):
-    """Every number that may be absent is so in the schema: logs with columns and cells that hold nothing."""
+    """Results of logs with degenerate columns and cells follow the schema: absent values are optional there."""
     lines = (REPOSITORY / "fuzz/seeds/csv/comma.csv").read_text(encoding="utf-8").splitlines()
     rows = [line.split(",") for line in lines]
     log = tmp_path / "log.csv"
@@ -255,7 +255,7 @@ def test_results_of_hostile_logs(tmp_path, value):
                 if done.stdout:
                     follows(strict(done.stdout))
                     answered += 1
-    # Others leave nothing to answer: the log is refused.
+    # Logs with the other values may all be refused.
     assert answered > 0 or value not in ("0", "1e-320", "1e-9")
 
 
@@ -274,5 +274,5 @@ def test_results_of_hostile_models(tmp_path, value):
 
 
 def strict(text: str) -> dict:
-    """JSON without NaN and infinities, which Python's reader would take."""
+    """Parses JSON and rejects NaN and infinities, which Python accepts by default."""
     return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} in the JSON"))

@@ -1,4 +1,4 @@
-"""Summaries: merged, pickled, on a cluster; fleets; streams."""
+"""Tests of summaries (merging, pickling, clusters), fleets and streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def values(result):
 
 
 def numbers(entry):
-    """A number, several, or a tensor by names, as a list."""
+    """Returns a number, an array or a tensor (dictionary) as a list."""
     return list(entry.values()) if isinstance(entry, dict) else np.atleast_1d(entry).tolist()
 
 
@@ -32,7 +32,7 @@ def test_parts_merge_to_the_whole(arm, log, parts):
     merged = inertial.Summary(arm, friction="viscous").merge(*(pickle.loads(pickle.dumps(pieces[k])) for k in order))
     assert merged.samples == 2000
     found = merged.identify(estimator="wls")
-    # Orthogonal factors merge with rounding only.
+    # Merging orthogonal factors causes only rounding errors.
     assert np.allclose(values(found), values(whole), rtol=0, atol=1e-10 * np.abs(values(whole)).max())
 
 
@@ -40,7 +40,7 @@ def test_summary_of_a_log_is_that_of_identify(arm, log):
     found = inertial.identify(arm, log, friction="viscous", cutoff=10)
     summary = inertial.Summary(arm, friction="viscous", cutoff=10).add(log)
     again = summary.identify()
-    # Errors of model and sensors are looked for in samples, which a summary does not have.
+    # Deviations of model and sensors are estimated from samples, which a summary does not store.
     assert again.deviations is None and found.deviations
     assert again.to_dict() == {key: value for key, value in found.items() if key != "deviations"}
     assert again.notes == found.notes == summary.notes == pickle.loads(pickle.dumps(summary)).notes != []
@@ -62,13 +62,13 @@ def test_a_summary_keeps_few_notes(log):
 
 
 def test_what_a_summary_refuses(tmp_path, arm, log):
-    with pytest.raises(inertial.Error, match="momentum need every sample"):
+    with pytest.raises(inertial.Error, match="momentum needs all samples"):
         inertial.Summary("builtin:space-dual-arm", measured="momentum")
-    with pytest.raises(TypeError, match="estimator=: is said when parameters are identified"):
+    with pytest.raises(TypeError, match="estimator=: is an option of identify"):
         inertial.Summary(arm, estimator="ols")
     with pytest.raises(TypeError, match="merge of a dict: expected a Summary"):
         inertial.Summary(arm).merge({})
-    with pytest.raises(TypeError, match="add takes logs; summaries add up"):
+    with pytest.raises(TypeError, match="add takes logs; combine summaries"):
         inertial.Summary(arm).add(inertial.Summary(arm))
 
 
@@ -106,9 +106,9 @@ def test_a_fleet_shares_links_and_keeps_friction():
     fleet = inertial.identify_fleet(robots, estimator="ols")
     for robot, viscous in zip(fleet.robots, truths, strict=True):
         for joint in robot.joints:
-            # Torque noise of 0.01 N m on 1500 samples: errors of some 1e-4.
+            # Torque noise of 0.01 N m with 1500 samples gives errors of some 1e-4.
             assert abs(joint.viscous - viscous) < 5e-3
-    # The same by one large least-squares problem: base columns in common, a block of friction for each robot.
+    # Equivalent large least-squares problem with common base columns and a block of friction for each robot.
     names = [p.name for p in fleet.common.base_parameters]
     pick = [arm.parameter_names.index(n) for n in names]
     blocks, n = [], arm.nv
@@ -136,13 +136,13 @@ def test_what_a_fleet_writes(tmp_path):
     written = inertial.Mechanism.from_file(tmp_path / "common.toml")
     for body, checked in zip(fleet.common.bodies, inertial.check(written).bodies, strict=True):
         assert checked.mass == pytest.approx(body.mass, rel=1e-12)
-    # The model has the inertias of all; what it says of friction stays.
+    # The written model has the common inertias; its friction is unchanged.
     assert inertial.validate(written, logs).relative_rms < 0.01
     assert fleet.notes[0].startswith("robot 0: table 1: ") and any(n.startswith("robot 2: ") for n in fleet.notes)
     for name in ("report", "plots"):
-        with pytest.raises(TypeError, match=f"{name}=: there is none of a fleet"):
+        with pytest.raises(TypeError, match=f"{name}=: not available for a fleet"):
             inertial.identify_fleet(robots, **{name: tmp_path / name})
-    with pytest.raises(TypeError, match="holdout=: say it when the summaries are made"):
+    with pytest.raises(TypeError, match="holdout=: give it when the summaries are made"):
         inertial.identify_fleet(robots, holdout=0.3)
 
 
@@ -152,7 +152,7 @@ def test_robots_of_a_fleet_carry_payloads_of_their_own():
     for k, mass in enumerate(masses):
         log = motion(bare, 1500, seed=k)
         q, dq, ddq, tau = (stacked(log, bare, key) for key in ("q", "dq", "ddq", "tau"))
-        # A ball 0.1 m out on the last link: its columns are that link's.
+        # A ball on the last link, 0.1 m from its origin; it has the regressor columns of that link.
         ball = mass * np.array([1, 0, 0, 0.1, 0.012, 0, 0, 0.012, 0, 0.002])
         last = [bare.parameter_names.index(f"link6.{p}") for p in "m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz".split()]
         tau = tau + bare.regressors(q, dq, ddq)[:, :, last] @ ball
@@ -163,7 +163,7 @@ def test_robots_of_a_fleet_carry_payloads_of_their_own():
     for robot, mass in zip(fleet.robots[1:], masses[1:], strict=True):
         assert robot.payload.body.consistent
         by_name = {p.name: p for p in robot.payload.base_parameters}
-        # The mass, where the motion shows it alone; else its combination is judged with its own error in the Rust tests.
+        # Only `hz` is compared here; the Rust tests check combinations that contain the mass.
         assert abs(by_name["payload.hz"].value - 0.1 * mass) < 6 * by_name["payload.hz"].std_error
         assert "payload of" in str(robot.payload)
     with pytest.raises(inertial.Error, match="every robot carries a payload"):
@@ -174,13 +174,13 @@ def test_robots_of_a_fleet_carry_payloads_of_their_own():
         inertial.identify_fleet(robots, payload="hand", carrying=[False, True, True])
 
 
-#: Logs of a cluster: enough that summaries merge in three levels.
+#: Number of logs of the cluster tests; summaries are merged in three levels.
 LOGS = 65
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory, arm):
-    """Paths of many short logs."""
+    """Writes many short logs and returns their paths."""
     folder = tmp_path_factory.mktemp("logs")
     paths = []
     for k in range(LOGS):
@@ -202,7 +202,7 @@ def test_summaries_add_up_and_are_saved(tmp_path, arm, log):
     again = inertial.load(tmp_path / "both.summary")
     assert again.to_json() == both.to_json() and again.notes == both.notes
     assert again.identify().to_dict() == both.identify().to_dict()
-    # Without diagnostics: the same estimate in a tenth of the size.
+    # Without diagnostics, the estimate is the same and the size is less than a tenth.
     small = inertial.Summary.from_bytes(both.to_bytes())
     assert 10 * len(both.to_bytes()) < len(both.to_bytes(diagnostics=True))
     given = dict(friction="viscous", offset=False, rotors="none", coupling="none")
@@ -210,7 +210,7 @@ def test_summaries_add_up_and_are_saved(tmp_path, arm, log):
     assert len(short.to_bytes()) < 60_000
     found, full = small.identify(estimator="wls"), both.identify(estimator="wls")
     assert np.array_equal(values(found), values(full))
-    # Of each block the score is kept, not the information: standard errors differ by what one of sixteen blocks weighs.
+    # Only the score of each block is stored, not its information matrix; standard errors differ by the weight of one of sixteen blocks.
     assert np.allclose([p.std_error for p in found.base_parameters], [p.std_error for p in full.base_parameters], rtol=0.3)
     assert found.fit[0].rms == full.fit[0].rms and found.fit[0].durbin_watson is None
     for damage in (b"", b"inertial", both.to_bytes()[:-9], b"x" * 100):
@@ -239,7 +239,7 @@ def test_a_cluster_gives_the_single_machines_answer(arm, many, client):
 
     def progress(done, total):
         if not told:
-            # One of the two dies while logs are left.
+            # Kill one of the two workers while logs are left.
             __import__("os").kill(pid, 9)
         told.append((done, total))
 
@@ -251,7 +251,7 @@ def test_a_cluster_gives_the_single_machines_answer(arm, many, client):
     for key in ("mass", "com", "inertia"):
         ours, theirs = (np.array([numbers(body[key]) for body in r["bodies"]]) for r in (together, alone))
         assert np.allclose(ours, theirs, rtol=0, atol=1e-10 * np.abs(theirs).max()), key
-    # What was said of the logs comes back too, by the names that they were given.
+    # Notes on the logs are returned with the given names of the logs.
     assert together.notes[:4] == [note.replace(many[0], paths[0]) for note in alone.notes[:4]]
     assert sum(len(re.findall("more notes", note)) for note in together.notes) == 1
 
@@ -285,7 +285,7 @@ def test_a_cluster_says_what_is_wrong(tmp_path, arm, many, client, capsys):
         cluster.identify(arm, many, client, summary_out="s")
     with pytest.raises(inertial.Error, match="no logs"):
         cluster.identify(arm, [], client)
-    with pytest.raises(FileNotFoundError, match="no file fits"):
+    with pytest.raises(FileNotFoundError, match="no file matches"):
         cluster.identify(arm, str(tmp_path / "none*.csv"), client)
 
 
@@ -302,14 +302,14 @@ def test_a_cluster_goes_on_from_a_checkpoint_and_holds_out(tmp_path, arm, many, 
     assert again.to_dict() == found.to_dict()
     held = cluster.identify(arm, names, client, friction="viscous", coupling="none", holdout=0.3)
     alone = inertial.identify(arm, names[:7], validate=names[7:], friction="viscous", coupling="none")
-    # Merging in another order rounds differently.
+    # The order of merging changes rounding errors.
     assert held.validation_relative_rms == pytest.approx(alone.validation_relative_rms, rel=1e-9)
 
 
 def test_progress_tells_what_is_left(capsys, monkeypatch):
     from inertial import _progress
 
-    # Nobody looks: nothing is printed unless it is asked for.
+    # Without a terminal, progress is printed only on request.
     assert _progress.shown(None, "summaries") is None and _progress.shown(False, "summaries") is None
     times = iter([0.0, 10.0, 700.0])
     monkeypatch.setattr(_progress.time, "monotonic", lambda: next(times))
@@ -322,7 +322,7 @@ def test_progress_tells_what_is_left(capsys, monkeypatch):
 
 
 def test_flips_are_refused(arm, log):
-    """A summary with a changed byte is refused: it has a checksum."""
+    """A summary with a changed bit is refused because of its checksum."""
     whole = inertial.Summary(arm).add(log).to_bytes()
     rng = np.random.default_rng(5)
     for _ in range(100):
@@ -334,5 +334,5 @@ def test_flips_are_refused(arm, log):
 
 def test_a_log_that_counts_twice_is_noted(arm, log):
     once = inertial.Summary(arm).add(log)
-    assert not any("common rows" in note for note in once.identify().notes)
-    assert any("common rows" in note for note in (once + once).identify().notes)
+    assert not any("share rows" in note for note in once.identify().notes)
+    assert any("share rows" in note for note in (once + once).identify().notes)

@@ -1,7 +1,7 @@
-"""Weighs a robot by moving it.
+"""Identifies the inertial parameters of robots from measured motion.
 
-Which inertial parameters of a robot can any experiment reveal, and in which combinations; which motion reveals them;
-and what are they, given what was measured, so that every body can exist::
+It finds which parameters, or combinations of them, are identifiable, designs motions that excite them, and estimates them
+from logs so that every body is physically consistent::
 
     import inertial
 
@@ -14,7 +14,7 @@ and what are they, given what was measured, so that every body can exist::
     found.model.predict(q, dq, ddq)
 
 Functions and options have the names and meaning of the program's (``inertial identify --help``), with ``_`` for ``-``.
-What is wrong with an input is said by :class:`Error` and its subclasses in :mod:`inertial.errors`.
+Bad inputs raise :class:`Error` or one of its subclasses in :mod:`inertial.errors`.
 """
 
 from __future__ import annotations

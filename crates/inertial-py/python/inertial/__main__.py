@@ -1,4 +1,4 @@
-"""Runs the program: ``python -m inertial`` is ``inertial``, where the program is installed beside the package."""
+"""Runs the program: ``python -m inertial`` is ``inertial``, if the program is installed beside the package."""
 
 from __future__ import annotations
 

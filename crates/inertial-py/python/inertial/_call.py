@@ -35,7 +35,7 @@ _MODELS: dict[str, tuple[str, ...]] = {"prior": ("model", "none"), "compare": ("
 
 
 def belongs(options: Mapping[str, Any], allowed: Container[str], known: Container[str], why: str) -> None:
-    """Refuses names that are known but not allowed."""
+    """Raises ``TypeError`` for known names that are not allowed."""
     for name in options:
         if name in known and name not in allowed:
             raise TypeError(f"{name}=: {why}")
@@ -61,7 +61,7 @@ def column_map(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def texts_of(options: Mapping[str, Any], known: Mapping[str, str] | None = None) -> tuple[dict[str, Any], dict[str, str]]:
-    """Options with names in the place of texts, and these texts by name. Texts that are known are not read again."""
+    """Options with texts replaced by names, and these texts by name. Known texts are not read again."""
     given, texts = dict(options), dict(known or {})
     for name, words in _TEXTS.items():
         value = given.get(name)
@@ -90,7 +90,7 @@ class Outputs:
 
 
 class Call:
-    """One call of a job: the model, what is given in memory by name, and a folder for copies of files of stores."""
+    """One call of a job: the model, named inputs in memory, and a folder for copies of remote files."""
 
     def __init__(self, function: str, model: Model, options: Mapping[str, Any], progress: Progress = None) -> None:
         from .mechanism import mechanism_of
@@ -128,7 +128,7 @@ class Call:
                 raise type(error)(f"{error}; {', '.join(texts)}: expected numbers") from None
 
     def named(self, model: Model) -> str:
-        """The name of a further model, each text by a name of its own."""
+        """The name of a further model; each text has its own name."""
         from .mechanism import mechanism_in
 
         held = mechanism_in(model)
@@ -145,7 +145,7 @@ class Call:
         return name
 
     def log(self, log: Log) -> list[str]:
-        """The names of a log: several where it is a pattern."""
+        """The names of a log, or several if it is a pattern."""
         from .summary import Summary
 
         if isinstance(log, (str, os.PathLike)):
@@ -168,7 +168,7 @@ class Call:
         return name
 
     def _file(self, path: str) -> str:
-        """The same name; a file of a store is copied."""
+        """The same name; a remote file is copied first."""
         if not is_address(path):
             self.inputs.add_log(existing(path))
             return path
@@ -179,7 +179,7 @@ class Call:
         return path
 
     def columns(self, table: Any) -> tuple[list[str], list[_inertial.Floats]]:
-        """Names and columns of a table; what holds no numbers is left out, as in a file that has more than is needed."""
+        """Names and columns of a table; columns that are not numeric are left out, as in a file with further columns."""
         from .frames import columns_of
 
         names, columns, others = columns_of(table, lambda: self.robot.coordinate_names)
@@ -195,7 +195,7 @@ class Call:
         return [name for log in several for name in self.log(log)]
 
     def run(self, job: Callable[..., T], *more: Any) -> T:
-        """What a job gives."""
+        """The outcome of a job."""
         for name, words in _MODELS.items():
             if name in self.given and self.given[name] not in words:
                 self.given[name] = self.named(self.given[name])
@@ -211,7 +211,7 @@ class Call:
                 self.tell.close()
 
     def _command(self) -> str:
-        """The call in Python, with the names of inputs. Nothing else of the process is told."""
+        """The call in Python, with the names of inputs and nothing else of the process."""
         first = [self.robot.label, *(self.given[name] for name in ("trajectory", "logs") if name in self.given)]
         options = {**self._options, **{name: self.given[name] for name in self._options if name in self.given}}
         shown = [_literal(x) for x in first]

@@ -19,9 +19,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Options of the program that have no meaning here, and what does their work.
 PROGRAM_ONLY = {
-    "arithmetic": "inertial.set_arithmetic chooses it for the process",
-    "help": "help() tells the options",
-    "json": "results are objects: to_json() gives the program's text",
+    "arithmetic": "inertial.set_arithmetic sets it for the process",
+    "help": "help() lists the options",
+    "json": "results are objects; to_json() returns the program's JSON",
     "plot": "plots= writes the curves, report= a page with them, and results have plot()",
     "follow": "inertial.Online follows a stream",
     "every": "inertial.Online follows a stream",
@@ -36,9 +36,9 @@ PROGRAM_ONLY = {
 
 
 def checked(name: str, value: Any, kind: Any) -> Any:
-    """A value as a plain Python object of its kind. ``None`` stands for the default.
+    """A value as a plain Python object of its kind. ``None`` is the default.
 
-    Raises ``TypeError`` where the type is wrong and :class:`inertial.OptionError` where a word is none of the possible ones.
+    Raises ``TypeError`` if the type is wrong and :class:`inertial.OptionError` if a word is not one of the possible values.
     """
     if value is None or kind is Any:
         return value
@@ -69,7 +69,7 @@ def _is_bool(value: Any) -> bool:
 
 
 def _plain(value: Any, kind: Any) -> Any:
-    """The value as that kind has it; ``None`` where it is something else."""
+    """The value converted to that kind; ``None`` if it has another kind."""
     if kind is bool:
         return bool(value) if _is_bool(value) else None
     if _is_bool(value):
@@ -150,7 +150,7 @@ def with_options(
     """Gives a function or class that takes ``**options`` a signature that shows them, checks them when it is called, and adds a
     line about each to its documentation.
 
-    ``also`` are options that exist elsewhere: the function gets them too, to say where they belong.
+    ``also`` are options of other functions: they are passed on, so that the function can name the right one.
     """
     kinds = {name: kind for name, kind in get_type_hints(options).items() if name not in leave_out}
     elsewhere = {name for other in also for name in get_type_hints(other)} - set(kinds)
@@ -173,7 +173,7 @@ def with_options(
                 if name in kinds:
                     given[name] = checked(name, given[name], kinds[name])
                 elif name in PROGRAM_ONLY:
-                    raise TypeError(f"{name}= is of the program alone; {PROGRAM_ONLY[name]}")
+                    raise TypeError(f"{name}= is only an option of the program; {PROGRAM_ONLY[name]}")
                 else:
                     near = difflib.get_close_matches(name, [*kinds, *named], 1)
                     hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""Files that inputs name: patterns, addresses of stores, and paths."""
+"""Files of inputs: patterns, remote addresses, and paths."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def path_of(value: Any, what: str, expected: str) -> str:
 
 
 def existing(path: str) -> str:
-    """The same path; raises ``FileNotFoundError`` where there is nothing."""
+    """The same path; raises ``FileNotFoundError`` if there is no such file."""
     if path != "-" and not path.startswith("builtin:") and not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "there is no such file", path)
     return path
 
 
 def text_of(path: str | os.PathLike[str], kind: type[Error] = Error) -> str:
-    """The text of a file, with its line ends as they are."""
+    """The text of a file, with unchanged line ends."""
     name = existing(os.fspath(path))
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -34,16 +34,16 @@ def text_of(path: str | os.PathLike[str], kind: type[Error] = Error) -> str:
     except OSError as error:
         raise kind(f"{name}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
-        raise kind(f"{name}: is no text: byte {error.start} is not UTF-8") from None
+        raise kind(f"{name}: is not UTF-8 text: byte {error.start} is invalid") from None
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address that fsspec knows (``s3://…``)."""
+    """Whether a path is an address that fsspec supports (``s3://…``)."""
     return "://" in path
 
 
 def expanded(path: str) -> list[str]:
-    """The files that a pattern (``logs/*.parquet``) stands for, in order; any other path alone."""
+    """The files that match a pattern (``logs/*.parquet``), in order; any other path by itself."""
     if not glob.has_magic(path) or os.path.exists(path):
         return [path]
     if is_address(path):
@@ -54,12 +54,12 @@ def expanded(path: str) -> list[str]:
     else:
         found = sorted(glob.glob(path, recursive=True))
     if not found:
-        raise FileNotFoundError(errno.ENOENT, "no file fits this pattern", path)
+        raise FileNotFoundError(errno.ENOENT, "no file matches this pattern", path)
     return found
 
 
 def fetched(path: str, folder: str) -> str:
-    """A copy of a file that fsspec knows."""
+    """A local copy of a file that fsspec supports."""
     try:
         import fsspec
 

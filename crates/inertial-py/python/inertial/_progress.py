@@ -1,4 +1,4 @@
-"""Progress of long work: a line on a terminal, a bar in a notebook, or a function of the caller's."""
+"""Progress of long work: a line on a terminal, a bar in a notebook, or a function of the caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG = 1.0
 
 
 def shown(progress: Progress, title: str, unit: str = "") -> Any:
-    """The function that is told of progress; ``None`` where nobody is."""
+    """The function that reports progress; ``None`` if there is none."""
     if callable(progress):
         return progress
     if progress not in (None, True, False):
@@ -37,7 +37,7 @@ class _Line:
         self._open = False
 
     def __call__(self, done: float, total: float) -> None:
-        """Shows that so much of so much work is done."""
+        """Shows the work done, of the total."""
         passed = time.monotonic() - self._began
         if passed < self._after:
             return

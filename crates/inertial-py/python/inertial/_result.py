@@ -76,7 +76,7 @@ class Result(Mapping[str, Any]):
         return self._data
 
     def to_json(self, indent: int | None = 2) -> str:
-        """As the program prints it with --json."""
+        """The JSON that the program prints with --json."""
         return json.dumps(self._data, indent=indent)
 
     def to_pandas(self, part: str | None = None) -> Any:

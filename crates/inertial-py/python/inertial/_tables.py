@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Table:
-    """Rows under a header; columns of numbers stand to the right. Lines below say what fits in no column."""
+    """Rows under a header; columns of numbers are right-aligned. Lines below hold what fits in no column."""
 
     def __init__(self, header: Sequence[str], rows: Sequence[Sequence[str]], below: Sequence[str] = ()) -> None:
         # What no row has is no column.
@@ -42,7 +42,7 @@ def _is_number(cell: str) -> bool:
 
 
 def show(value: Any, digits: int = 5) -> str:
-    """A value in few characters; ``-`` where there is none."""
+    """A value in few characters; ``-`` if there is none."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -57,12 +57,12 @@ def show(value: Any, digits: int = 5) -> str:
 
 
 def residual(x: float | None) -> str:
-    """A relative residual; a dash where there is no force to relate it to."""
+    """A relative residual; a dash if there is no force to relate it to."""
     return "–" if x is None else f"{100 * x:.2f} %"
 
 
 def percent(value: float | None) -> str:
-    """A share of one in percent."""
+    """A fraction in percent."""
     if value is None:
         return "-"
     share = 100 * value
@@ -70,7 +70,7 @@ def percent(value: float | None) -> str:
 
 
 def with_error(value: Any, error: Any, digits: int = 5) -> str:
-    """A number or several, and their standard errors where there are any."""
+    """One or several numbers, with their standard errors if there are any."""
     return show(value, digits) if error is None else f"{show(value, digits)} ± {show(error, 2)}"
 
 

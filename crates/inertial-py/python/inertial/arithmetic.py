@@ -9,10 +9,10 @@ from . import _inertial
 
 
 def set_arithmetic(kind: Literal["fast", "reproducible"]) -> None:
-    """Chooses the arithmetic of this process, from now on.
+    """Sets the arithmetic of this process, from now on.
 
-    ``"fast"`` uses fused products where the processor has them; ``"reproducible"`` gives the same bits on every processor. The environment
-    variable ``INERTIAL_ARITHMETIC`` chooses it from the start, in workers too.
+    ``"fast"`` uses fused multiply-add if the processor has it; ``"reproducible"`` gives the same bits on every processor. The environment
+    variable ``INERTIAL_ARITHMETIC`` sets it from the start, in workers too.
     """
     _inertial.set_arithmetic(kind)
 

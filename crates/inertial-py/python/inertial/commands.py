@@ -46,7 +46,7 @@ def check(model: Model, **options: Unpack[CheckOptions]) -> Check:
 def analyze(model: Model, **options: Unpack[AnalyzeOptions]) -> Analysis:
     """Which parameters can any experiment ever reveal, and in which combinations?
 
-    ``out`` takes what the program would print: tables for people, or what ``csv``, ``latex`` or ``explain`` ask for.
+    ``out`` receives the output of the program: readable tables, or the format selected by ``csv``, ``latex`` or ``explain``.
     """
     with Call("analyze", model, options) as call:
         return Analysis(*call.run(_inertial.analyze))
@@ -58,8 +58,8 @@ def columns(
 ) -> Columns:
     """What does a log hold, and what is each column taken for?
 
-    With a model, columns are recognised by the names of its joints too, and ``missing`` says what it needs beside them. ``map``
-    is a column map in TOML to edit. Options that say how a model is taken need one.
+    With a model, columns are also recognised by the names of its joints, and ``missing`` describes the columns that it lacks.
+    ``map`` is a column map in TOML to edit. Options of the model need one.
     """
     # Without a model no name is of a joint.
     with Call("columns", "builtin:planar-2r" if model is None else model, options) as call:
@@ -72,7 +72,7 @@ def design(model: Model, *, progress: Progress = None, **options: Unpack[DesignO
     """Which motion reveals the parameters best, within the joint limits?
 
     ``out`` is a file or several; ``prior_summary`` a file or a :class:`Summary`, or several; ``robust`` a model or several.
-    ``progress`` is a function that is told how much work of how much is done, or ``True`` for a bar.
+    ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
     """
     with Call("design", model, options, progress) as call:
         if "prior_summary" in call.given:
@@ -101,8 +101,8 @@ def simulate(
 ) -> Simulation:
     """What would the sensors read during that motion?
 
-    The trajectory is a file, what :func:`design` gave, or a table with the columns of a trajectory file. ``progress`` is a
-    function that is told how much work of how much is done, or ``True`` for a bar.
+    The trajectory is a file, a result of :func:`design`, or a table with the columns of a trajectory file.
+    ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
     """
     with Call("simulate", model, options, progress) as call:
         if isinstance(trajectory, Design):
@@ -121,8 +121,8 @@ def simulate(
 def export(model: Model, **options: Unpack[ExportOptions]) -> Export:
     """Writes the values for controllers, simulators and programs, and C code of the dynamics.
 
-    ``values`` is a result of :func:`identify`, or a file with one, whose values count instead of those of the model; a
-    payload's is the load itself. ``out`` is the file to write; of C code the source, beside which the others stand.
+    ``values`` is a result of :func:`identify`, or a file with one, whose values replace those of the model; the
+    result of a payload is the load itself. ``out`` is the file to write; for C code the source, with the other files beside it.
     """
     with Call("export", model, options) as call:
         values = call.given.get("values")
@@ -143,8 +143,8 @@ def identify(
 
     Logs are files (text tables, Parquet, ``.npz``, ``.mat``, bags of ROS, datasets of LeRobot; patterns like ``logs/*.csv`` and addresses like
     ``s3://bucket/log.csv`` too), tables (a mapping of columns or of arrays ``q``, ``dq``, ``ddq``, ``tau``; a pandas or polars
-    frame, an Arrow table), what :func:`simulate` gave, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``. ``progress`` is a function
-    that is told how much work of how much is done, or ``True`` for a bar.
+    frame, an Arrow table), results of :func:`simulate`, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``.
+    ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
     """
     return identified(model, logs, options, progress)[0]
 
@@ -152,7 +152,7 @@ def identify(
 def identified(
     model: Model, logs: Log | Iterable[Log], options: Mapping[str, Any], progress: Progress = None
 ) -> tuple[Identification, str | None]:
-    """An identification, and the model's text with the identified values where ``write`` asks for it."""
+    """An identification, and the model's text with the identified values if ``write`` is set."""
     from .summary import Summary
 
     with Call("identify", model, options, progress) as call:
@@ -173,16 +173,15 @@ def validate(
 ) -> Validation:
     """How well does this model predict what was measured?
 
-    With ``threshold`` the result is true where the residual is not above it and every joint has enough samples that count;
-    its ``passed`` says so. A result of
-    :func:`identify` predicts with everything that was identified, and logs are prepared as they were for it. ``progress`` is a
-    function that is told how much work of how much is done, or ``True`` for a bar.
+    With ``threshold`` the result is true, and its ``passed`` is ``True``, if the residual is not above it and every joint has
+    enough usable samples. A result of :func:`identify` predicts with all identified values, and logs are prepared as they were
+    for it. ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
     """
     threshold = options.get("threshold")
     if isinstance(model, (Identification, FittedModel)):
         for name in options:
             if name not in ("threshold", "report", "plots"):
-                raise TypeError(f"{name}=: a result takes logs as it was identified from its own; validate its mechanism instead")
+                raise TypeError(f"{name}=: a result prepares logs as in its identification; validate its mechanism instead")
         pages: Any = {name: options[name] for name in ("report", "plots") if name in options}
         found = (model._as_model() if isinstance(model, Identification) else model).residuals(logs, **pages)
         left = found.relative_rms

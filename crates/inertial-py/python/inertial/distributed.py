@@ -1,8 +1,8 @@
-"""From one log to a fleet's terabytes: one summary per log on a Dask cluster, merged as a tree.
+"""Identification on a Dask cluster: one summary per log, merged as a tree.
 
-The answer is the single machine's: a summary is made by the same code from one log, and merging is associative up to
+The result is that of a single machine: a summary is made by the same code from one log, and merging is associative up to
 rounding. A worker holds one block of one log and a few summaries, however long the logs are; a lost worker's logs are
-summarised again elsewhere. A log that cannot be used is not tried again: its message comes back with those of all others.
+summarised again elsewhere. A log that cannot be used is not tried again; its message is returned with all others.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ LISTED = 10
 
 
 class ClusterOptions(UnknownsOptions, EstimateOptions, total=False):
-    """Options of identify that a cluster has."""
+    """Options of identify that a cluster supports."""
 
 
 class Part:
-    """What some logs gave: a summary, and the messages of those that cannot be used."""
+    """The outcome of some logs: a summary, and the messages of those that cannot be used."""
 
     def __init__(self, summary: Summary | None, failures: dict[str, str]) -> None:
         self.summary = summary
@@ -60,9 +60,9 @@ class Part:
 def summarize(
     path: str, model: Mechanism, options: dict[str, Any], checkpoint: str | None = None, retries: int = 0
 ) -> Part:
-    """The summary of one log: a local path, or any that fsspec knows (``s3://…``), copied to disk first.
+    """The summary of one log: a local path, or any that fsspec supports (``s3://…``), copied to disk first.
 
-    ``checkpoint`` is a folder for summaries that are done; ``retries`` counts for stores that do not answer.
+    ``checkpoint`` is a folder for finished summaries; ``retries`` applies to stores that do not answer.
     """
     saved = None if checkpoint is None else os.path.join(checkpoint, _key(path, model, options) + ".summary")
     if saved is not None and os.path.exists(saved):
@@ -140,7 +140,7 @@ def _paths(logs: Logs) -> list[str]:
 
 
 def _judged(part: Part, on_error: str, count: int) -> Summary:
-    """The summary, where failed logs may be left out or there is none."""
+    """The summary; raises an error if logs failed that may not be left out, or if there is no summary."""
     if part.failures and (on_error == "raise" or part.summary is None):
         told = list(part.failures.values())
         if count == 1:
@@ -170,11 +170,11 @@ def summarize_all(
 ) -> Summary:
     """The summary of all logs (paths, patterns, addresses), made on the cluster.
 
-    ``progress`` is told how many logs of how many are done; ``True`` says it in a line on standard error or a bar in a
-    notebook, ``None`` only where somebody looks and it takes longer than a second. Logs that cannot be used raise :class:`inertial.errors.FailedLogs` with all their messages,
-    or are left out (``on_error="skip"``) with a note each. ``checkpoint`` names a folder that all workers reach: summaries of
-    logs that are done are kept there, and a second call goes on from them. ``retries`` counts for stores that do not answer;
-    logs of lost workers are always summarised again.
+    ``progress`` is called with the number of finished logs and the total; ``True`` shows a line on standard error or a bar in
+    a notebook, ``None`` only if the output is interactive and it takes longer than a second. Logs that cannot be used raise
+    :class:`inertial.errors.FailedLogs` with all their messages, or are left out (``on_error="skip"``) with a note each.
+    ``checkpoint`` names a folder that all workers can access: finished summaries are kept there, and a second call continues
+    from them. ``retries`` applies to stores that do not answer; logs of lost workers are always summarised again.
     """
     robot = mechanism_of(model)
     if on_error not in {"raise", "skip"}:
@@ -201,10 +201,10 @@ def identify(
     holdout: float | None = None,
     **options: Unpack[ClusterOptions],
 ) -> Identification:
-    """``inertial.identify`` with the logs summarised on a Dask cluster; the same answer to rounding.
+    """``inertial.identify`` with the logs summarised on a Dask cluster; the same result up to rounding.
 
-    ``holdout`` is the last fraction of the *logs* (at least one): they are not fitted, and validate. See
-    :func:`summarize_all` for the others.
+    ``holdout`` is the last fraction of the *logs* (at least one), which are used for validation instead of the fit. See
+    :func:`summarize_all` for the other arguments.
     """
     allowed = {**UnknownsOptions.__annotations__, **EstimateOptions.__annotations__}
     why = "not on a cluster; make a Summary there (summarize_all) and call inertial.identify with it"
@@ -212,12 +212,12 @@ def identify(
     estimate: Any = {k: v for k, v in options.items() if k in EstimateOptions.__annotations__}
     unknowns: Any = {k: v for k, v in options.items() if k not in estimate}
     if estimate.get("estimator") == "irls":
-        raise OptionError("estimator irls weighs every sample: it needs the logs themselves, not their summaries")
+        raise OptionError("estimator irls weights every sample: it needs the logs themselves, not their summaries")
     paths = _paths(logs)
     kept: list[str] = []
     if holdout is not None:
         if not 0 < holdout < 1 or len(paths) < 2:
-            raise OptionError("holdout=: expected a fraction between 0 and 1, and two logs at least")
+            raise OptionError("holdout=: expected a fraction between 0 and 1, and at least two logs")
         count = min(max(round(holdout * len(paths)), 1), len(paths) - 1)
         paths, kept = paths[:-count], paths[-count:]
     how: Any = {"retries": retries, "on_error": on_error, "checkpoint": checkpoint}
@@ -233,7 +233,7 @@ def _validate(found: Identification, kept: Summary) -> None:
     values = dict(zip(found.names, found.theta, strict=True))
     missing = [name for name in values if name not in kept.names]
     if missing:
-        raise Error(f"{', '.join(missing)} act on shafts of their own: validate with inertial.identify, or coupling='none'")
+        raise Error(f"{', '.join(missing)} have coupled drives: validate with inertial.identify, or use coupling='none'")
     data = kept.native.residuals(np.array([values.get(name, 0.0) for name in kept.names]))
     found._data["validation"] = data["joints"]
     for name in ("relative_rms", "relative_rms_raw", "left_out"):

@@ -1,4 +1,4 @@
-"""What was identified, as a model: it predicts, is compared with logs, is written and saved."""
+"""An identified robot as a model: it predicts forces, is compared with logs, written and saved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OTHER_JOBS = ("payload", "gains", "loaded", "unloaded", "known_payload")
 def fitted(
     data: Mapping[str, Any], model: Mechanism, options: Mapping[str, Any], summary: Summary | None
 ) -> FittedModel | None:
-    """The model of a result; ``None`` where the job was another one (payloads, drive gains, momentum)."""
+    """The model of a result; ``None`` for other jobs (payloads, drive gains, momentum)."""
     other = any(options.get(name) is not None for name in _OTHER_JOBS)
     if other or options.get("measured") == "momentum" or "base_parameters" not in data:
         return None
@@ -67,7 +67,7 @@ class FittedModel(Result):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The model with the identified inertias: what every function takes for a model."""
+        """The model with the identified inertias, which every function accepts as a model."""
         if "_mechanism" not in self.__dict__:
             made = Mechanism.from_string(self.to_text())
             self.__dict__["_mechanism"] = Mechanism(made.label, made.text, self.prior.options)
@@ -97,9 +97,9 @@ class FittedModel(Result):
         out = np.zeros_like(v)
         for joint in self._result.get("joints", []):
             if joint.get("terms"):
-                raise Error(f"{joint['name']} has terms of a formula (joint_model=): they are not predicted here")
+                raise Error(f"{joint['name']} has formula terms (joint_model=), which are not predicted here")
             if joint.get("gain") is not None:
-                raise Error(f"{joint['name']} has a gain of its drive: torques are not predicted here")
+                raise Error(f"{joint['name']} has a drive gain: torques are not predicted here")
             shaft = joint.get("turns_with") or {joint["name"]: 1.0}
             factors = np.array([shaft.get(name, 0.0) for name in coordinates])
             speed, acceleration = v @ factors, a @ factors
@@ -119,7 +119,7 @@ class FittedModel(Result):
         return out
 
     def residuals(self, logs: Log | Iterable[Log], **pages: Any) -> Validation:
-        """Residuals on logs, which are prepared as they were for the identification; on the same logs those of the fit.
+        """Residuals on logs, which are prepared as for the identification; on the same logs they are those of the fit.
 
         ``report`` and ``plots`` write a page and curves.
         """
@@ -147,7 +147,7 @@ class FittedModel(Result):
         """The URDF with the identified ``<inertial>`` and ``<dynamics>`` and nothing else changed."""
         text = self.to_text()
         if not text.lstrip().startswith("<"):
-            raise Error(f"{self.prior.label} is no URDF: to_text() gives the mechanism file with the new values")
+            raise Error(f"{self.prior.label} is not a URDF: to_text() returns the mechanism file with the new values")
         return text
 
     def _again(self, **more: Any) -> tuple[Identification, str | None]:
@@ -155,7 +155,7 @@ class FittedModel(Result):
         from .commands import identified
 
         if self._summary is None:
-            raise Error("this estimate weighs every sample (estimator irls): its logs would be needed again")
+            raise Error("the estimator irls weights every sample: its logs would be needed again")
         return identified(self.prior, self._summary, {**self._options, **more})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -181,7 +181,7 @@ def save(path: str | os.PathLike[str], thing: object) -> None:
 
 
 class _Reader(pickle.Unpickler):
-    """Makes objects of this package alone: a file cannot call anything else."""
+    """Creates objects of this package only: a file cannot call anything else."""
 
     def find_class(self, module: str, name: str) -> Any:
         package = __name__.partition(".")[0]
@@ -189,11 +189,11 @@ class _Reader(pickle.Unpickler):
             found = super().find_class(module, name)
             if str(getattr(found, "__module__", "")).partition(".")[0] == package:
                 return found
-        raise Error(f"the file holds a {module}.{name}: it is no saved result")
+        raise Error(f"the file holds a {module}.{name}: it is not a saved result")
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """What ``save`` of a result, a model or a summary wrote."""
+    """Reads a file that ``save`` of a result, a model or a summary wrote."""
     from .summary import Summary
 
     with open(path, "rb") as file:

@@ -33,19 +33,19 @@ def identify_fleet(
 ) -> Fleet:
     """Link parameters that robots of one type have in common, and each robot's own friction, offsets and payload.
 
-    One summary per robot, all of the same model and options. Each robot's own terms are eliminated from its summary, so
-    the cost grows with the number of robots only by that. Where robots carry something of their own, ``payload`` names
-    the link that carries it, and ``carrying`` tells for each robot whether it carries something. ``out`` writes the model
-    with the parameters that the robots have in common.
+    One summary per robot, all of the same model and options. Each robot's own terms are eliminated from its summary,
+    which is the only cost per robot. If robots carry different payloads, ``payload`` names the link that carries them, and
+    ``carrying`` states for each robot whether it carries one. ``out`` writes the model with the parameters that the robots have
+    in common.
     """
     robots, loaded = list(summaries), list(carrying)
     if not robots:
-        raise Error("a fleet of no robots: give a summary for each")
+        raise Error("the fleet has no robots: give a summary for each")
     if bool(loaded) != (payload is not None):
-        raise Error("payload= names the link that carries it and carrying= tells which robots do: give both or neither")
+        raise Error("payload= names the link that carries it, carrying= the robots that do: give both or neither")
     here, alone, all_known = (o.__annotations__ for o in (FleetOptions, EstimateOptions, IdentifyOptions))
-    belongs(options, alone, all_known, "say it when the summaries are made, or identify robots one by one")
-    belongs(options, here, alone, "there is none of a fleet: identify with one robot's summary gives it")
+    belongs(options, alone, all_known, "give it when the summaries are made, or identify robots one by one")
+    belongs(options, here, alone, "not available for a fleet; call identify with one robot's summary")
     first = robots[0]
     # How logs are prepared is part of the summaries already.
     unknowns = {name: value for name, value in first.options.items() if name not in LogOptions.__annotations__}

@@ -21,7 +21,7 @@ def columns_of(
     table: Any, coordinates: Callable[[], Sequence[str]] | None = None
 ) -> tuple[list[str], list[Floats], list[str]]:
     """Names and columns of a mapping, a pandas or polars frame, an Arrow table, or a NumPy record array; and the names of columns
-    that hold no numbers. Times become seconds, as in Parquet files.
+    that are not numeric. Times become seconds, as in Parquet files.
 
     An array ``q``, ``dq``, ``ddq`` or ``tau`` of samples by coordinates becomes a column for each coordinate; a mapping with such
     arrays may give ``rate`` (Hz) instead of times.
@@ -59,7 +59,7 @@ def _ndim(column: Any) -> int:
 
 
 def _with_times(pairs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The pairs with a column of times, made from ``rate`` where it is missing."""
+    """The pairs with a column of times, made from ``rate`` if it is missing."""
     import numpy as np
 
     given = dict(pairs)
@@ -121,12 +121,12 @@ def _imported(table: Any) -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise Error(f"a {type(table).__name__} is read through Arrow: pip install pyarrow") from None
+        raise Error(f"a {type(table).__name__} needs pyarrow: pip install pyarrow") from None
     return pyarrow.RecordBatchReader.from_stream(table).read_all()
 
 
 def _numbers(column: Any) -> Floats | None:
-    """A column's numbers, gaps as NaN; ``None`` where it holds something else."""
+    """A column's numbers, gaps as NaN; ``None`` if it is not numeric."""
     import numpy as np
 
     zone = getattr(getattr(column, "dtype", None), "tz", None)

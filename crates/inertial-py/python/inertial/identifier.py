@@ -1,4 +1,4 @@
-"""Identification as an estimator of scikit-learn."""
+"""Identification as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Identifier:
-    """Parameters from arrays, with the methods of a regressor of scikit-learn: ``cross_val_score`` and pipelines take it.
+    """Identifies parameters from arrays, as a scikit-learn regressor: ``cross_val_score`` and pipelines accept it.
 
     ``X`` has a row for each sample: positions, velocities and accelerations of all coordinates, ``[q, dq, ddq]``; ``y`` has the
-    forces. Samples are taken as they are: filter before (logs are filtered by :func:`inertial.identify`)::
+    forces. Samples are used as they are: filter them first (:func:`inertial.identify` filters logs)::
 
         scores = cross_val_score(inertial.Identifier(robot, friction="viscous"), np.hstack([q, dq, ddq]), tau)
     """
@@ -50,11 +50,11 @@ class Identifier:
     _names = ("model", "friction", "offset", "rotors", "estimator", "prior", "prior_weight")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What it was made with."""
+        """The constructor arguments."""
         return {name: getattr(self, name) for name in self._names}
 
     def set_params(self, **parameters: Any) -> Identifier:
-        """Changes what it was made with."""
+        """Changes constructor arguments."""
         for name, value in parameters.items():
             if name not in self._names:
                 raise TypeError(f"an Identifier has no {name!r}; it has {', '.join(self._names)}")
@@ -62,7 +62,7 @@ class Identifier:
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Identifier:
-        """Finds the parameters."""
+        """Estimates the parameters."""
         from typing import get_type_hints
 
         import numpy as np

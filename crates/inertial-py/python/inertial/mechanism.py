@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def floats(name: str, array: ArrayLike) -> Floats:
-    """Numbers as the library takes them."""
+    """Numbers in the form that the library requires."""
     import numpy as np
 
     try:
@@ -48,7 +48,7 @@ def _checked(options: Any) -> dict[str, Any]:
 
 
 def mechanism_in(model: Any) -> Mechanism | None:
-    """The mechanism of a mechanism or of a result; ``None`` of anything else."""
+    """The mechanism of a mechanism or of a result; ``None`` for anything else."""
     if isinstance(model, Mechanism):
         return model
     held = getattr(model, "mechanism", None)
@@ -56,7 +56,7 @@ def mechanism_in(model: Any) -> Mechanism | None:
 
 
 def mechanism_of(model: Any) -> Mechanism:
-    """The mechanism that a path, a name, a mechanism or a result stands for."""
+    """The mechanism of a path, a name, a mechanism or a result."""
     held = mechanism_in(model)
     if held is not None:
         return held
@@ -67,7 +67,7 @@ def mechanism_of(model: Any) -> Mechanism:
 
 
 def _target(out: Any, dimensions: int) -> None:
-    """Refuses arrays that regressors cannot be written into."""
+    """Raises an error for arrays that regressors cannot be written into."""
     import numpy as np
 
     if not isinstance(out, np.ndarray):
@@ -98,7 +98,7 @@ class Mechanism:
         return Mechanism, (self.label, self.text, self.options)
 
     def with_options(self, options: Mapping[str, Any]) -> Mechanism:
-        """The same model with other options; itself where there are none."""
+        """The same model with other options; itself if there are none."""
         return Mechanism(self.label, self.text, {**self.options, **options}) if options else self
 
     @classmethod
@@ -131,7 +131,7 @@ class Mechanism:
         given = isinstance(source, str) and source.lstrip().startswith("<")
         label, text = ("the model's text", str(source)) if given else (os.fspath(source), text_of(source, ModelError))
         if f"<{root}" not in text:
-            raise ModelError(f"{label}: is no {kind}, expected the element <{root}>")
+            raise ModelError(f"{label}: is not {kind}, expected the element <{root}>")
         return cls.from_string(text, **options) if given else cls._with_text(label, text, options)
 
     @classmethod
@@ -167,7 +167,7 @@ class Mechanism:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options it was built with: ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict``, where they were given."""
+        """The options it was built with: ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict``, as far as they were given."""
         return self.native.options
 
     @property
@@ -207,7 +207,7 @@ class Mechanism:
 
     @property
     def limits(self) -> dict[str, dict[str, float]]:
-        """Limits of each joint: ``lower``, ``upper``, ``velocity``, ``effort``; infinite where the model gives none."""
+        """Limits of each joint: ``lower``, ``upper``, ``velocity``, ``effort``; infinite if the model has none."""
         return self.native.limits
 
     @property
@@ -237,14 +237,14 @@ class Mechanism:
                 return found
         motion = floats("q", q), floats("v", v), floats("a", a)
         if any(x.ndim != 1 for x in motion):
-            raise Error("regressor is of one sample: expected vectors; regressors takes rows of samples")
+            raise Error("regressor takes one sample: expected vectors; use regressors for rows of samples")
         if out is not None:
             _target(out, 2)
         one: Floats = self.native.regressors(*motion, None if out is None else out[None])[0]
         return one
 
     def regressors(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Floats | None = None) -> Floats:
-        """The same of many samples (rows): samples by coordinates by parameters, into ``out`` where it is given."""
+        """The same for many samples (rows): samples by coordinates by parameters, written to ``out`` if given."""
         if out is not None:
             _target(out, 3)
         return self.native.regressors(floats("q", q), floats("v", v), floats("a", a), out)

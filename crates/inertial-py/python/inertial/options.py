@@ -11,7 +11,7 @@ Measured = Literal["joint-torques", "base-wrench", "both", "momentum"]
 
 
 class ModelOptions(TypedDict, total=False):
-    """How a model is taken."""
+    """Options of a model."""
 
     base: Literal["fixed", "floating"]
     gravity: Sequence[float]
@@ -22,7 +22,7 @@ class ModelOptions(TypedDict, total=False):
 
 
 class LogOptions(TypedDict, total=False):
-    """How logs are prepared."""
+    """Options of the preparation of logs."""
 
     cutoff: Union[float, Literal["auto", "off"]]
     filter: Literal["butterworth", "savitzky-golay", "off"]
@@ -39,7 +39,7 @@ class LogOptions(TypedDict, total=False):
 
 
 class CheckOptions(ModelOptions, total=False):
-    """Of :func:`inertial.check`."""
+    """Options of :func:`inertial.check`."""
 
     all: bool
     fix: bool
@@ -49,7 +49,7 @@ class CheckOptions(ModelOptions, total=False):
 
 
 class ColumnsOptions(ModelOptions, total=False):
-    """Of :func:`inertial.columns`."""
+    """Options of :func:`inertial.columns`."""
 
     columns: Union[Path, Mapping[str, Any]]
     topic: str
@@ -57,7 +57,7 @@ class ColumnsOptions(ModelOptions, total=False):
 
 
 class AnalyzeOptions(ModelOptions, total=False):
-    """Of :func:`inertial.analyze`."""
+    """Options of :func:`inertial.analyze`."""
 
     measured: Measured
     ballistic: bool
@@ -79,7 +79,7 @@ class AnalyzeOptions(ModelOptions, total=False):
 
 
 class DesignOptions(ModelOptions, total=False):
-    """Of :func:`inertial.design`."""
+    """Options of :func:`inertial.design`."""
 
     duration: float
     rate: float
@@ -119,7 +119,7 @@ class DesignOptions(ModelOptions, total=False):
 
 
 class ExportOptions(ModelOptions, total=False):
-    """Of :func:`inertial.export`."""
+    """Options of :func:`inertial.export`."""
 
     to: Literal[
         "c", "ur", "franka", "franka-desk", "kuka", "ros2-control", "mujoco", "gazebo", "pinocchio", "drake"
@@ -132,7 +132,7 @@ class ExportOptions(ModelOptions, total=False):
 
 
 class SimulateOptions(ModelOptions, total=False):
-    """Of :func:`inertial.simulate`."""
+    """Options of :func:`inertial.simulate`."""
 
     forward: bool
     waypoints: bool
@@ -152,7 +152,7 @@ class SimulateOptions(ModelOptions, total=False):
 
 
 class UnknownsOptions(ModelOptions, LogOptions, total=False):
-    """What the unknowns are, and how logs are prepared: of :class:`inertial.Summary`."""
+    """Options of :class:`inertial.Summary`: the unknowns, and the preparation of logs."""
 
     measured: Measured
     friction: Literal["auto", "none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
@@ -162,7 +162,7 @@ class UnknownsOptions(ModelOptions, LogOptions, total=False):
 
 
 class FleetOptions(TypedDict, total=False):
-    """How unknowns are estimated: of :func:`inertial.identify_fleet`."""
+    """Options of :func:`inertial.identify_fleet`: the estimation of the unknowns."""
 
     estimator: Literal["ols", "wls", "irls", "consistent", "eiv", "bcls", "lmi", "manifold", "log-cholesky"]
     solver: Literal["barrier", "manifold", "log-cholesky"]
@@ -180,14 +180,14 @@ class FleetOptions(TypedDict, total=False):
 
 
 class EstimateOptions(FleetOptions, total=False):
-    """How unknowns are estimated: of :meth:`inertial.Summary.identify`."""
+    """Options of :meth:`inertial.Summary.identify`: the estimation of the unknowns."""
 
     report: Path
     plots: Path
 
 
 class IdentifyOptions(UnknownsOptions, EstimateOptions, total=False):
-    """Of :func:`inertial.identify`."""
+    """Options of :func:`inertial.identify`."""
 
     noise: Mapping[str, float]
     positions: Literal["log", "trapezoid", "euler"]
@@ -203,7 +203,7 @@ class IdentifyOptions(UnknownsOptions, EstimateOptions, total=False):
 
 
 class ValidateOptions(ModelOptions, LogOptions, total=False):
-    """Of :func:`inertial.validate`."""
+    """Options of :func:`inertial.validate`."""
 
     measured: Measured
     threshold: float

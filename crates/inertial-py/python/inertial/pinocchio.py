@@ -1,10 +1,10 @@
-"""Pinocchio's models and parameter order, in and out.
+"""Conversion of models and parameter order from and to Pinocchio.
 
 Pinocchio orders a body's parameters ``m mx my mz Ixx Ixy Iyy Ixz Iyz Izz``; here they are
 ``m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz``. Positions and velocities have the same order (a floating base: ``x y z qx qy qz
 qw``, linear velocity first), except that Pinocchio describes the angle of unbounded revolute joints and of planar joints
 by cosine and sine. Joints that have no counterpart (``SphericalZYX``, ``Translation``, ``Ellipsoid``, ``Composite``,
-``Mimic``) are refused by name.
+``Mimic``) raise an error that names them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FROM_OURS = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 
 
 def reorder(parameters: ArrayLike) -> Floats:
-    """Parameters (vector) or a regressor (columns) of whole bodies from one order to the other: its own inverse."""
+    """Parameters (vector) or a regressor (columns) of whole bodies from one order to the other; the conversion is its own inverse."""
     import numpy as np
 
     array = np.asarray(parameters, dtype=np.float64)
@@ -149,7 +149,7 @@ def model_of(mechanism: Mechanism) -> Any:
     if mechanism.loops:
         raise Error(f"{mechanism.name} has loops: a pinocchio.Model is a tree")
     if any(body["rotor"] for body in tree["bodies"]):
-        raise Error(f'{mechanism.name} has rotors: a pinocchio.Model has no place for them; take it with rotors="none"')
+        raise Error(f'{mechanism.name} has rotors: a pinocchio.Model cannot hold them; load it with rotors="none"')
     model = pinocchio.Model()
     model.name = mechanism.name
     model.gravity.linear = np.array(tree["gravity"])
@@ -158,7 +158,7 @@ def model_of(mechanism: Mechanism) -> Any:
         parent = 0 if body["parent"] is None else numbers[body["parent"]]
         placement = pinocchio.SE3(np.array(body["rotation"]), np.array(body["translation"]))
         if body["follows"]:
-            raise Error(f"{mechanism.name}: joint {body['joint']} follows another: this has no place in the Pinocchio model")
+            raise Error(f"{mechanism.name}: joint {body['joint']} follows another joint, which the Pinocchio model cannot represent")
         # A universal joint is two there, with a massless body between them.
         name = body["joint"] if not model.existJointName(body["joint"]) else f"{body['joint']} {body['name']}"
         number = model.addJoint(parent, _pinocchio_joint(pinocchio, body), placement, name)

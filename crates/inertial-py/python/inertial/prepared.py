@@ -55,12 +55,12 @@ class Prepared:
         self._filter: Any = tuple(data.get(name) for name in ("weights", "column_weights", "centres", "row_keep"))
 
     def equations(self) -> tuple[Floats, Floats]:
-        """W and y with ``y = W @ parameters`` but for friction and noise: one row for each force that counts, coordinate after
-        coordinate. All columns of the inertial parameters are there; choose those of base parameters for a fit."""
+        """W and y with ``y = W @ parameters`` but for friction and noise: one row for each usable force, coordinate after
+        coordinate. It has the columns of all inertial parameters; choose those of base parameters for a fit."""
         import numpy as np
 
         if self.mechanism.loops:
-            raise Error("equations are of trees; robots with loops are identified by inertial.identify")
+            raise Error("equations are not available for robots with loops; use inertial.identify")
         y = self.mechanism.regressors(self.q, self.dq, self.ddq)
         weights, column_weights, centres, keep = self._filter
         if weights is None:

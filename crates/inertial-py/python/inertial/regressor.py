@@ -26,12 +26,12 @@ def identify_regressor(
     prior_kind: Literal["entropic", "euclidean"] = "entropic",
     prior_weight: float = 1.0,
 ) -> RegressorIdentification:
-    """Bodies that can exist, from the rows of ``regressor @ parameters = rhs``.
+    """Physically consistent bodies from the rows of ``regressor @ parameters = rhs``.
 
     The regressor has ten columns for each body, ``m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`` (or in the order of Pinocchio's
     ``computeJointTorqueRegressor``), then columns of other unknowns, such as friction. It has one row for each equation, or
-    the shape samples by rows by columns; ``rhs`` has one number for each row. Each row of a sample has a noise of its own:
-    ``rows_per_sample`` is the second dimension where there are three, the columns of ``rhs`` where it has two, else 1.
+    the shape samples by rows by columns; ``rhs`` has one number for each row. Each row of a sample has its own noise level:
+    ``rows_per_sample`` is the second dimension of three, the number of columns of a two-dimensional ``rhs``, else 1.
     ``model`` gives the names of the bodies and the prior; without it ``bodies`` is their number.
     """
     import numpy as np
@@ -43,7 +43,7 @@ def identify_regressor(
     if rows.ndim == 3:
         rows = rows.reshape(-1, rows.shape[2])
     if rows.ndim != 2 or forces.ndim not in (1, 2):
-        raise Error("the regressor has two or three dimensions, the right-hand side one or two")
+        raise Error("expected a regressor with two or three dimensions and a right-hand side with one or two")
     rows, forces = np.ascontiguousarray(rows), np.ascontiguousarray(forces).reshape(-1)
     mechanism = None if model is None else mechanism_of(model).native
     data = _inertial.identify_regressor(

@@ -42,9 +42,9 @@ _MAGIC = b"inertial-summary-file-2\n"
 def _unknowns(
     model: Model, options: Mapping[str, Any], texts: Mapping[str, str] | None = None
 ) -> tuple[Mechanism, dict[str, Any], dict[str, str]]:
-    """The robot, the options that say what its unknowns are and how logs are prepared, and the texts that they name."""
+    """The robot, the options of its unknowns and of the preparation of logs, and the texts that they name."""
     allowed, known = UnknownsOptions.__annotations__, IdentifyOptions.__annotations__
-    belongs(options, allowed, known, "is said when parameters are identified, not of the unknowns")
+    belongs(options, allowed, known, "is an option of identify, not of the unknowns")
     own = {name: options[name] for name in ModelOptions.__annotations__ if name in options}
     robot = mechanism_of(model).with_options(own)
     return (robot, *texts_of({name: value for name, value in options.items() if name not in own}, texts))
@@ -52,7 +52,7 @@ def _unknowns(
 
 @with_options("identify", UnknownsOptions, also=[IdentifyOptions])
 class Summary:
-    """What logs say of the unknowns: all that estimates need, in tens of kilobytes however long the logs are. Immutable.
+    """The information of logs about the unknowns: all that estimates need, in tens of kilobytes for logs of any length. Immutable.
 
     It is built in one pass over any number of logs or arrays; summaries of the same model and options add up (``a + b``,
     ``sum(list)``), can be saved and pickled. ``identify(model, [summary, ...])`` gives the same as from the logs::
@@ -92,7 +92,7 @@ class Summary:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the logs; they stand in the ``notes`` of what is identified, too."""
+        """Notes on the logs; identification results have them in ``notes``, too."""
         more = [f"and {self._more_notes} more notes on logs"] if self._more_notes else []
         return [*self._notes, *more]
 
@@ -110,7 +110,7 @@ class Summary:
         """This summary with further logs (files or tables), prepared as ``identify`` does."""
         with Call("Summary.add", self.model, {}, progress) as call:
             if any(isinstance(log, Summary) for log in logs):
-                raise TypeError("add takes logs; summaries add up by +")
+                raise TypeError("add takes logs; combine summaries with +")
             named = [name for log in logs for name in call.logs(log)]
             return self._with(*self.native.with_logs(call.inputs, named, call.tell))
 
@@ -137,7 +137,7 @@ class Summary:
 
     @with_options("identify", EstimateOptions, also=[IdentifyOptions])
     def identify(self, **options: Unpack[EstimateOptions]) -> Identification:
-        """What are the parameters, given what it says?"""
+        """Estimates the parameters from this summary."""
         together: Any = {**self.options, **options}
         return identify(self.model, [self], **together)
 
@@ -148,8 +148,8 @@ class Summary:
     def to_bytes(self, *, diagnostics: bool = False) -> bytes:
         """Packed, with the model and the options.
 
-        With ``diagnostics`` it has more than ten times the size, and what is identified from it has tests of whiteness of the
-        residuals (Durbin-Watson, Ljung-Box). Without, estimates and residuals are the same, and standard errors nearly so.
+        With ``diagnostics`` it has more than ten times the size, and identification results have whiteness tests of the
+        residuals (Durbin-Watson, Ljung-Box). Without them, estimates and residuals are the same, and standard errors nearly so.
         """
         head = {
             "label": self.model.label,
@@ -166,9 +166,9 @@ class Summary:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """A summary from what :meth:`to_bytes` gave."""
+        """A summary from the bytes of :meth:`to_bytes`."""
         if not data.startswith(_MAGIC):
-            raise LogError("no summary that save() wrote; one of --summary-out is a log for identify()")
+            raise LogError("not a summary that save() wrote; give one of --summary-out to identify() as a log")
         size = int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 4], "little")
         rest = data[len(_MAGIC) + 4 :]
         try:
@@ -181,7 +181,7 @@ class Summary:
         return cls._made(model, head["options"], native, tuple(head["notes"]), head["more_notes"])  # type: ignore[return-value]
 
     def save(self, path: str | os.PathLike[str], *, diagnostics: bool = False) -> None:
-        """Writes it to a file, whole or not at all; see :meth:`to_bytes`."""
+        """Writes it to a file, completely or not at all; see :meth:`to_bytes`."""
         _inertial.write_file(path, self.to_bytes(diagnostics=diagnostics))
 
     @classmethod
@@ -217,8 +217,8 @@ def _revive(
 
 @with_options("identify", UnknownsOptions, also=[IdentifyOptions])
 class Online:
-    """An estimate that follows a stream of samples; ``forgetting`` is the weight that a sample keeps when the next
-    arrives (1: all count alike)::
+    """An estimate that follows a stream of samples; ``forgetting`` is the factor on the weight of a sample when the next
+    arrives (1: equal weights)::
 
         online = inertial.Online(robot, forgetting=0.9999)
         for q, dq, ddq, tau in stream:
@@ -237,16 +237,16 @@ class Online:
         return self._native.samples
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> Online:
-        """Takes in one sample (vectors) or several (rows), oldest first."""
+        """Adds one sample (vectors) or several (rows), oldest first."""
         self._native.absorb_arrays(*_samples(q, dq, ddq, tau))
         return self
 
     def summary(self) -> Summary:
-        """What the samples so far say, the older the less."""
+        """The summary of the samples so far, with less weight on older ones."""
         return Summary._made(self.model, self.options, self._native.to_summary(), (), 0)
 
     def identify(self, **options: Unpack[EstimateOptions]) -> Identification:
-        """The estimate now; every body in it can exist (with the default estimator)."""
+        """The current estimate; its bodies are physically consistent with the default estimator."""
         return self.summary().identify(**options)
 
     def __repr__(self) -> str:

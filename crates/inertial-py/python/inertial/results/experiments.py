@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DesignedParameter(Result):
-    """How well a motion shows a base parameter, or why it does not."""
+    """How well a motion excites a base parameter, or why it does not."""
 
     name: str
     value: float
@@ -29,7 +29,7 @@ class DesignedParameter(Result):
 
 
 class Design(Result):
-    """A motion that reveals the parameters. ``simulate`` takes it as it is."""
+    """A motion that excites the parameters. ``simulate`` accepts it."""
 
     model: dict[str, Any]
     measured: str
@@ -59,18 +59,18 @@ class Design(Result):
     _frame = "base_parameters"
 
     def _headline(self) -> str:
-        return f"{self.model['name']}: {self.duration:g} s of motion show {self.rank} of {self.structural_rank} base parameters"
+        return f"{self.model['name']}: {self.duration:g} s of motion excite {self.rank} of {self.structural_rank} base parameters"
 
     def _tables(self) -> list[Table]:
         rows = [
             [p.name, show(p.value), show(p.std_error, 2), percent(p.relative), p.reason or "" if p.weak else ""]
             for p in self.base_parameters
         ]
-        return [Table(["base parameter", "value", "standard error", "relative", "weak because"], rows)]
+        return [Table(["base parameter", "value", "standard error", "relative", "reason if weak"], rows)]
 
 
 class Simulation(Result):
-    """What the sensors would read: a log, as ``identify`` takes it."""
+    """Simulated sensor readings: a log that ``identify`` accepts."""
 
     model: dict[str, Any]
     mode: str

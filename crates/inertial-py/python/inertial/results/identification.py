@@ -92,7 +92,7 @@ class Identification(Result):
 
     @property
     def model(self) -> Any:
-        """What was identified, as a model: ``predict``, ``residuals``, ``to_urdf``, ``save``; every function takes it."""
+        """The identified robot as a model: ``predict``, ``residuals``, ``to_urdf``, ``save``; every function accepts it."""
         return self._fitted if self._fitted is not None else self._data.get("model")
 
     @property
@@ -122,7 +122,7 @@ class Identification(Result):
 
     @property
     def covariance(self) -> Floats | None:
-        """Covariance of :attr:`theta`: base parameters, then terms of the joints. ``None`` of payloads and from momentum."""
+        """Covariance of :attr:`theta`: base parameters, then terms of the joints. ``None`` for payloads and momentum."""
         return None if self._unknowns is None else self._unknowns["covariance"]
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
@@ -138,12 +138,12 @@ class Identification(Result):
         return self._as_model().to_urdf()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves it; :func:`inertial.load` reads it again."""
+        """Saves it to a file that :func:`inertial.load` reads."""
         save(path, self)
 
     def _as_model(self) -> FittedModel:
         if self._fitted is None:
-            raise Error("this result (of a payload, of drive gains or from momentum) is no model of the robot's torques")
+            raise Error("this result (of a payload, of drive gains or from momentum) is not a model of the robot's torques")
         return self._fitted
 
     def plot(self, axes: Any = None) -> Any:
@@ -165,7 +165,7 @@ class Identification(Result):
         if self.essential:
             kept, dropped = self.essential["parameters"], self.essential["dropped"]
             covered = ", ".join(dropped) or "none"
-            parameters.below = [f"essential: {len(kept)} of {len(kept) + len(dropped)} unknowns; noise covers {covered}"]
+            parameters.below = [f"essential: {len(kept)} of {len(kept) + len(dropped)} unknowns; below the noise: {covered}"]
         return [
             bodies_table(self.bodies),
             joints_table(self.joints or []),
@@ -176,8 +176,8 @@ class Identification(Result):
 
 
 class Validation(Result):
-    """How well a model predicts measurements. False where the residual is above the threshold that was asked for, or joints in
-    ``unjudged`` have too few samples that count."""
+    """How well a model predicts measurements. False if the residual is above the given threshold, or if joints in ``unjudged``
+    have too few usable samples."""
 
     samples: int
     joints: list[Residual]
@@ -214,7 +214,7 @@ class Validation(Result):
 
 
 class FleetPayload(Result):
-    """What a robot of a fleet carries, in the frame of the link that carries it."""
+    """The payload of a robot of a fleet, in the frame of the link that carries it."""
 
     body: Body
     base_parameters: list[Parameter]
@@ -230,7 +230,7 @@ class FleetPayload(Result):
 
 
 class Member(Result):
-    """What is a robot's own in a fleet."""
+    """The values of one robot of a fleet."""
 
     joints: list[Joint]
     residuals: list[Residual]
@@ -253,7 +253,7 @@ _LISTED = 20
 
 
 class Fleet(Result):
-    """Robots of one type: common link parameters, and what is each robot's own."""
+    """Robots of one type: common link parameters, and the values of each robot."""
 
     common: Identification
     robots: list[Member]
@@ -314,7 +314,7 @@ class RegressorIdentification(Result):
     _frame = "bodies"
 
     def _headline(self) -> str:
-        return f"{self.rows} rows show {self.rank} of {self.columns} columns"
+        return f"{self.rows} rows determine {self.rank} of {self.columns} columns"
 
     def _tables(self) -> list[Table]:
         rows = [[str(r.row), show(r.rms), residual(r.relative_rms)] for r in self.fit]

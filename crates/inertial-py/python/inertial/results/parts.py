@@ -34,7 +34,7 @@ class Body(Result):
 
 
 class Joint(Result):
-    """A joint's friction, offset, rotor inertia and other terms; ``None`` where they were not estimated."""
+    """A joint's friction, offset, rotor inertia and other terms; ``None`` if they were not estimated."""
 
     name: str
     viscous: float | None
@@ -62,7 +62,7 @@ class Joint(Result):
         found += [told(name, name, x) for name, x in (self.terms or {}).items()]
         if self.turns_with:
             found.append(f"its drive turns with {combination(self.turns_with)}")
-        return f"{self.name}: {', '.join(found) or 'nothing was estimated of it'}"
+        return f"{self.name}: {', '.join(found) or 'nothing was estimated'}"
 
 
 #: Titles of a joint's terms, as the program has them.
@@ -82,7 +82,7 @@ _TERMS = {
 
 
 class Parameter(Result):
-    """A base parameter as it was found."""
+    """An estimated base parameter."""
 
     name: str
     value: float
@@ -112,7 +112,7 @@ class Residual(Result):
     ljung_box_p: float | None
 
     def _headline(self) -> str:
-        return f"{self.joint}: rms {show(self.rms, 4)}, {residual(self.relative_rms)} of what was measured"
+        return f"{self.joint}: rms {show(self.rms, 4)}, {residual(self.relative_rms)} of the measured forces"
 
 
 def bodies_table(bodies: list[Body]) -> Table:
@@ -125,7 +125,7 @@ def bodies_table(bodies: list[Body]) -> Table:
 
 
 def joints_table(joints: list[Joint]) -> Table:
-    """Those terms that were asked for."""
+    """The requested terms."""
     shown = [key for key in _TERMS if any(joint.get(key) is not None for joint in joints)]
     rows = []
     for joint in joints if shown else []:

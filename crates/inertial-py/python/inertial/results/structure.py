@@ -9,7 +9,7 @@ from .._tables import Table, combination, show
 
 
 class CheckedBody(Result):
-    """Whether a body can exist, and what speaks against it."""
+    """Whether a body is physically consistent, and the reasons if it is not."""
 
     name: str
     mass: float
@@ -25,12 +25,12 @@ class CheckedBody(Result):
 
     def _headline(self) -> str:
         doubtful = f", doubtful: {'; '.join(self.doubts)}" if self.doubts else ""
-        verdict = f"can exist{doubtful}" if self.consistent else f"cannot exist: {'; '.join(self.violations)}"
+        verdict = f"consistent{doubtful}" if self.consistent else f"not consistent: {'; '.join(self.violations)}"
         return f"{self.name}, {show(self.mass)} kg: {verdict}"
 
 
 class Check(Result):
-    """Whether the bodies of a model can exist. True where they can."""
+    """Whether the bodies of a model are physically consistent. True if all are."""
 
     consistent: bool
     bodies: list[CheckedBody]
@@ -38,18 +38,18 @@ class Check(Result):
     _frame = "bodies"
 
     def _headline(self) -> str:
-        return "all bodies can exist" if self.consistent else "some bodies cannot exist"
+        return "all bodies are physically consistent" if self.consistent else "some bodies are not physically consistent"
 
     def _tables(self) -> list[Table]:
         rows = [[b.name, show(b.mass), show(b.consistent), "; ".join(b.violations + (b.doubts or []))] for b in self.bodies]
-        return [Table(["body", "mass (kg)", "can exist", "because"], rows)]
+        return [Table(["body", "mass (kg)", "consistent", "reason"], rows)]
 
     def __bool__(self) -> bool:
         return self.consistent
 
 
 class AnalyzedBody(Result):
-    """What can be known of a body's parameters: "identifiable", "combined" or "unidentifiable"."""
+    """Identifiability of a body's parameters: "identifiable", "combined" or "unidentifiable"."""
 
     name: str
     parent: str
@@ -65,11 +65,11 @@ class AnalyzedBody(Result):
         words = {"identifiable": "alone", "combined": "in combinations", "unidentifiable": "not"}
         found = {word: [p for p in _TEN if self.parameters.get(p) == status] for status, word in words.items()}
         told = ", ".join(f"{word} {' '.join(names)}" for word, names in found.items() if names)
-        return f"{self.name} on {self.joint} ({self.joint_type}): known {told}"
+        return f"{self.name} on {self.joint} ({self.joint_type}): identifiable {told}"
 
 
 class BaseParameter(Result):
-    """A combination of parameters that can be known."""
+    """An identifiable combination of parameters."""
 
     name: str
     #: Absent where the combinations of a model are too many to list.
@@ -84,7 +84,7 @@ _TEN = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 
 
 class Analysis(Result):
-    """Which parameters can be known, and in which combinations."""
+    """Which parameters are identifiable, and in which combinations."""
 
     model: dict[str, Any]
     measured: str
@@ -109,7 +109,7 @@ class Analysis(Result):
 
     def _headline(self) -> str:
         exact = "exactly" if self.certificate.get("exact") else "numerically"
-        return f"{self.model['name']}: {self.rank} of {self.parameters} parameters, or combinations of them, can be known ({exact})"
+        return f"{self.model['name']}: {self.rank} of {self.parameters} parameters, or combinations of them, are identifiable ({exact})"
 
     def _tables(self) -> list[Table]:
         shown = [p for p in _TEN if any(p in body.parameters for body in self.bodies)]

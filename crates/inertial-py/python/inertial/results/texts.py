@@ -9,7 +9,7 @@ from .._tables import Table
 
 
 class Column(Result):
-    """A column of a log, and what it is taken for."""
+    """A column of a log, and the quantity it is recognised as."""
 
     name: str
     target: str | None
@@ -25,7 +25,7 @@ class Column(Result):
 
 
 class Columns(Result):
-    """What a log holds. ``map`` is a column map in TOML that says the same; ``missing`` what the model needs beside it."""
+    """What a log holds. ``map`` is an equivalent column map in TOML; ``missing`` describes what the model lacks."""
 
     log: str
     columns: Named[Column]
