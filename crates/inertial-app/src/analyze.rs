@@ -89,7 +89,7 @@ impl Options {
 }
 
 /// Result of an identifiability analysis.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Analysis of the model.
     #[serde(flatten)]

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::{check, columns, design, export, fleet, flight, follow, regressor, simulate, studies, validate};
+use crate::{
+    analyze, check, columns, design, export, fleet, flight, follow, regressor, simulate, studies, validate,
+};
 
 /// Returns the schemas by name.
 pub fn schemas() -> Vec<(&'static str, Value)> {
@@ -20,48 +22,53 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
     // Stream outcomes add the time, and momentum outcomes have additional fields.
     let identified = either(&of::<follow::Outcome>(), &of::<flight::Outcome>());
     [
-        ("check", "What `inertial check --json` prints: whether bodies can exist", checked),
-        ("columns", "What `inertial columns --json` prints: what a log holds", of::<columns::Outcome>()),
+        (
+            "analysis",
+            "Output of `inertial analyze --json`: identifiable parameters with their certificate",
+            of::<analyze::Outcome>(),
+        ),
+        ("check", "Output of `inertial check --json`: physical consistency of bodies", checked),
+        ("columns", "Output of `inertial columns --json`: columns of a log", of::<columns::Outcome>()),
         (
             "design",
-            "What `inertial design --json` prints: a motion and what it will show",
+            "Output of `inertial design --json`: a motion and its expected errors",
             of::<design::Outcome>(),
         ),
         (
             "export",
-            "What `inertial export --json` prints: texts for controllers, simulators and programs",
+            "Output of `inertial export --json`: texts for controllers, simulators and programs",
             of::<export::Outcome>(),
         ),
         (
             "fleet",
-            "What robots of one type have in common, and what is each robot's own",
+            "Parameters that robots of one type share, and those of each robot",
             of::<fleet::Outcome>(),
         ),
         (
             "identification",
-            "What `inertial identify --json` prints: parameters found from measurements",
+            "Output of `inertial identify --json`: parameters estimated from measurements",
             identified,
         ),
         (
             "regressor-identification",
-            "What `inertial identify --regressor --json` prints: bodies found from a regressor",
+            "Output of `inertial identify --regressor --json`: bodies estimated from a regressor",
             of::<regressor::Outcome>(),
         ),
         (
             "simulation",
-            "What `inertial simulate --json` prints: a log without its samples",
+            "Output of `inertial simulate --json`: a log without its samples",
             of::<simulate::Outcome>(),
         ),
         (
             "space-robot",
-            "What `inertial demo space-robot --json` prints: a published experiment, repeated",
+            "Output of `inertial demo space-robot --json`: a repeated published experiment",
             of::<studies::space_robot::Outcome>(),
         ),
         ("summary", "A summary of logs, as `inertial identify --summary-out` writes it", of::<Summary>()),
         ("trajectory", "A trajectory, as `inertial design --out NAME.json` writes it", of::<Trajectory>()),
         (
             "validation",
-            "What `inertial validate --json` prints: residuals of a prediction",
+            "Output of `inertial validate --json`: residuals of a prediction",
             of::<validate::Outcome>(),
         ),
     ]

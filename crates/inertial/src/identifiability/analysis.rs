@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -21,8 +22,11 @@ use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, LoopJoint
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Result};
 
+/// Schema of the JSON object of an analysis.
+const SCHEMA: &str = "inertial/analysis/1";
+
 /// Summary of the analysed mechanism.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ModelSummary {
     /// Name of the mechanism.
@@ -31,7 +35,8 @@ pub struct ModelSummary {
     pub bodies: usize,
     /// Degrees of freedom.
     pub dof: usize,
-    /// Type of the base: `fixed` or `floating`.
+    /// Type of the base.
+    #[schemars(extend("enum" = ["fixed", "floating"]))]
     pub base: &'static str,
     /// Gravity (m/s²).
     pub gravity: [f64; 3],
@@ -42,7 +47,7 @@ pub struct ModelSummary {
 }
 
 /// Identifiability of the parameters of one body.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BodyReport {
     /// Name of the body.
@@ -62,13 +67,14 @@ pub struct BodyReport {
     pub transfer_freedoms: usize,
     /// Status of each parameter.
     #[serde(serialize_with = "as_map")]
+    #[schemars(with = "BTreeMap<String, Status>")]
     pub parameters: Vec<(&'static str, Status)>,
     /// Parameters of this body that are base parameters.
     pub base_parameters: Vec<&'static str>,
 }
 
 /// Base parameter with its combination of parameters.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BaseParameter {
     /// Name of the form `BODY.NAME`.
@@ -76,15 +82,17 @@ pub struct BaseParameter {
     /// Coefficients of the combination; the coefficient of the base parameter itself is one. Omitted if there are too
     /// many coefficients to list.
     #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "BTreeMap<String, f64>")]
     pub combination: Vec<(String, f64)>,
 }
 
 /// Combination of parameter changes that changes no measurement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct NullCombination {
     /// Change of each parameter.
     #[serde(serialize_with = "as_map")]
+    #[schemars(with = "BTreeMap<String, f64>")]
     pub combination: Vec<(String, f64)>,
     /// Reason why no measurement changes.
     pub reason: String,
@@ -97,22 +105,26 @@ impl NullCombination {
 }
 
 /// Result of [`analyze`]; serialises to the object of `analyze --json`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Analysis {
     /// Schema of the JSON object.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: &'static str,
     /// Summary of the mechanism.
     pub model: ModelSummary,
-    /// Measured quantities.
+    /// Measured quantities besides the motion.
+    #[schemars(extend("enum" = ["joint-torques", "base-wrench", "both", "momentum"]))]
     pub measured: &'static str,
-    /// Total momentum of the robot including its wheels: `zero`, `angular` or `any`; absent if momentum is not
-    /// measured.
+    /// Total momentum of the robot including its wheels; absent if momentum is not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["zero", "angular", "any"]))]
     pub total_momentum: Option<&'static str>,
-    /// Admissible motions: `any`, `static` or `kinetic`.
+    /// Admissible motions.
+    #[schemars(extend("enum" = ["any", "static", "kinetic"]))]
     pub motions: &'static str,
     /// Method used to find the rank.
+    #[schemars(extend("enum" = ["rpna", "drng", "numeric", "exact"]))]
     pub method: &'static str,
     /// Number of parameters.
     pub parameters: usize,
@@ -368,7 +380,7 @@ fn report(
     }
     let rotors = mechanism.bodies().len() - mechanism.link_bodies();
     Analysis {
-        schema: "inertial/analysis/1",
+        schema: SCHEMA,
         model: ModelSummary {
             name: mechanism.name().to_owned(),
             bodies: mechanism.parameter_blocks().len() - rotors,

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 const MOST_COEFFICIENTS: usize = 1_000_000;
 
 /// Identifiability of one parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Parameter that is identifiable by itself.

@@ -17,7 +17,7 @@ pub type Real = Shadow<2_305_843_009_213_692_601>;
 const NUMERIC_TOLERANCE: f64 = 1e-12;
 
 /// Type of evidence for a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CertificateKind {
     /// Deterministic proof.
@@ -29,7 +29,7 @@ pub enum CertificateKind {
 }
 
 /// Bounds of the rank and the methods that prove them.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct Certificate {
     /// Lower bound of the number of identifiable combinations.
@@ -40,7 +40,7 @@ pub struct Certificate {
     pub exact: bool,
     /// Type of evidence.
     pub kind: CertificateKind,
-    /// Upper bound of the probability that the result is wrong; absent for numeric results.
+    /// Upper bound of the probability that the result is wrong; null for numeric results.
     pub error_probability: Option<f64>,
     /// Ratio of the smallest kept pivot to the largest dropped one, if the rank was decided with limited precision.
     #[serde(skip_serializing_if = "Option::is_none")]

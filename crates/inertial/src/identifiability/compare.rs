@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use nalgebra::DMatrix;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Analysis, BaseParameter, Regrouping};
@@ -18,7 +19,7 @@ const TOLERANCE: f64 = 1e-9;
 const STATES: usize = 24;
 
 /// Information lost in one set-up compared with another, over the parameters that both have.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Comparison {
     /// Number of independent combinations that only the other set-up identifies.
@@ -30,7 +31,7 @@ pub struct Comparison {
 }
 
 /// Predictability of one generalised force.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Prediction {
     /// Name of the coordinate on which the force acts.

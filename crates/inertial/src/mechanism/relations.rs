@@ -30,7 +30,7 @@ const LENGTH_CAP: f64 = 100.0;
 type Real = Shadow<2_305_843_009_213_692_601>;
 
 /// Relation that the numbers satisfy only approximately and that is assumed to hold exactly.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct AssumedRelation {
     /// Joint that was moved.
@@ -39,7 +39,8 @@ pub struct AssumedRelation {
     pub relation: String,
     /// Displacement of the joint.
     pub moved: f64,
-    /// Unit of the displacement: `rad` or `m`.
+    /// Unit of the displacement.
+    #[schemars(extend("enum" = ["rad", "m"]))]
     pub unit: &'static str,
 }
 

@@ -17,7 +17,7 @@ const CLEARLY_NEW: f64 = 1e-7;
 const STANDING_OUT: [f64; 4] = [1e-2, 1e-5, 1e-8, 0.0];
 
 /// Independent null vector with its reason.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct Reason {
     /// Short description of the principle.
