@@ -47,7 +47,6 @@ pub struct Expectation {
 /// Certificate of excitation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
-#[non_exhaustive]
 pub struct Certificate {
     /// Number of structurally identifiable base parameters.
     pub structural_rank: usize,

@@ -105,7 +105,6 @@ pub enum ReasonCode {
 /// Reason for a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
-#[non_exhaustive]
 pub struct Reason {
     /// Kind of the reason.
     pub code: ReasonCode,

@@ -11,7 +11,6 @@ use crate::{Error, Result};
 /// Predicted forces, sample after sample: those of the coordinates and, if it is measured, the wrench on a fixed base.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
-#[non_exhaustive]
 pub struct Prediction {
     /// Total force.
     pub force: Vec<f64>,
