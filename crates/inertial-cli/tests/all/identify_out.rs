@@ -97,7 +97,11 @@ fn mechanism_files_are_written_from_other_formats() {
     let refused =
         run(&["identify", "builtin:planar-2r", &log, "--out", folder.path("x.urdf").to_str().unwrap()]);
     assert_eq!(refused.status, 2);
-    assert!(refused.stderr.contains("no URDF") && refused.stderr.lines().count() == 1, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("is not URDF") && refused.stderr.lines().count() == 1,
+        "{}",
+        refused.stderr
+    );
 }
 
 /// A URDF cannot represent offsets and rotor inertias; without them validation would give other residuals than the fit.

@@ -160,7 +160,7 @@ fn results_of_held_joints_are_exported_with_the_same_lock() {
     let message = refused(&export);
     assert!(
         message.contains("has no body left")
-            && message.contains("without the joint finger; --lock holds such joints"),
+            && message.contains("without the joint finger; --lock locks such joints"),
         "{message}"
     );
     let held = run(&[&export[..], &["--lock", "finger=0"]].concat());

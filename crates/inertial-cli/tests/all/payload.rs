@@ -285,7 +285,7 @@ fn a_tool_from_torques() {
     assert!(tool.get("mass_std_error").is_none() && tool.get("com_std_error").is_none(), "{tool}");
     let warnings = body["warnings"].to_string();
     assert!(
-        warnings.contains("leave the mass, centre of mass and inertia of the payload open"),
+        warnings.contains("do not determine the mass, centre of mass and inertia of the payload"),
         "{warnings}"
     );
     page::with_curves(&path, &body, &["fit"], 1e-9);

@@ -379,7 +379,7 @@ fn bad_input_is_one_line() {
         (vec!["-".into(), "-".into()], "cannot both come from standard input"),
         (
             vec![two.into(), good.clone(), "--forward".into(), "--measured".into(), "momentum".into()],
-            "--forward: gives forces",
+            "--forward: cannot be combined with measured momentum",
         ),
     ];
     for (args, message) in cases {
