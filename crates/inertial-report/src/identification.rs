@@ -173,8 +173,11 @@ fn joints(joints: &[JointEstimate], style: Style) -> String {
                 writeln!(out, "{}.{name}: {}", joint.name, with_error(*value, joint.std_errors.get(name)));
         }
         if !joint.turns_with.is_empty() {
-            let parts: Vec<String> =
-                joint.turns_with.iter().map(|(name, x)| format!("{} {name}", text::number(*x))).collect();
+            let part = |(name, factor): (&String, &f64)| match *factor {
+                1.0 => name.clone(),
+                factor => format!("{} {name}", text::number(factor)),
+            };
+            let parts: Vec<String> = joint.turns_with.iter().map(part).collect();
             let _ = writeln!(out, "the drive of {} turns with {}", joint.name, parts.join(" + "));
         }
     }

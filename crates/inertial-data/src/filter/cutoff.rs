@@ -69,17 +69,17 @@ impl<'n> Vote<'n> {
     /// Returns the choice for a log of this rate.
     fn choice(&self, rate: f64) -> Choice {
         let (bandwidth, name) = (self.band.bandwidth_hz, self.name);
-        let within = format!("the motion's bandwidth of {bandwidth:.3} Hz, set by {name}");
+        let within = format!("the motion's bandwidth of {} Hz, set by {name}", significant(bandwidth, 4));
         let hz = self.hz.clamp(LOWEST_CUTOFF * rate, HIGHEST * rate);
-        let times = hz / bandwidth;
+        let (times, low_pass) = (hz / bandwidth, format!("low-pass at {} Hz", significant(hz, 4)));
         let mut notes = vec![if hz < self.hz {
-            format!("low-pass at {hz:.3} Hz, the highest for this rate: {times:.1} times {within}")
+            format!("{low_pass}, the highest for this rate: {times:.1} times {within}")
         } else if self.hz < self.wanted {
             format!(
-                "low-pass at {hz:.3} Hz: {times:.1} times {within}; a higher one would let too much noise into its acceleration"
+                "{low_pass}: {times:.1} times {within}; a higher one would let too much noise into its acceleration"
             )
         } else {
-            format!("low-pass at {hz:.3} Hz: {times:.0} times {within}")
+            format!("{low_pass}: {times:.0} times {within}")
         }];
         if self.noise > 1.01 * NOISE {
             let share = if self.noise < 1.0 {

@@ -228,7 +228,7 @@ impl PreparedLog {
         };
         if every > 1 {
             let left = rate / every as f64;
-            notes.push(format!("downsampled to {} Hz (one sample of {every})", significant(left, 6)));
+            notes.push(format!("downsampled to {} Hz (one sample of {every})", significant(left, 4)));
         }
         // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
         // samples.

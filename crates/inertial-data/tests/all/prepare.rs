@@ -166,7 +166,7 @@ fn the_note_on_the_cutoff_tells_why_it_is_not_five_times_the_bandwidth() {
     // Five times 0.95 Hz is more than 0.4 of 10 Hz.
     let slow = prepared(10.0, 0.0);
     assert!((slow.cutoff_hz.unwrap() - 4.0).abs() < 0.01);
-    told(&slow, "low-pass at 4.000 Hz, the highest for this rate: 4.");
+    told(&slow, "low-pass at 4 Hz, the highest for this rate: 4.");
     // Noise of 0.15 rad, 0.087 RMS, has 2·0.087²/200 rad² per Hz; its second derivative below f has a power of
     // (2π)⁴ f⁵/5 times that, 10 % of the amplitude of 36/√2 rad/s² at 3.1 Hz.
     let noisy = prepared(200.0, 0.15);
