@@ -400,7 +400,7 @@ function marksSection() {
   search.addEventListener("input", filter);
   checks.forEach((c) => c.addEventListener("change", filter));
   const c = a.certificate;
-  section("identifiability", "Identifiability of the parameters",
+  section("identifiability", "Identifiability",
     el("p", { id: "certificate" }, c.exact ? `Rank ${a.rank} of ${a.parameters} parameters is proved: upper and lower bound agree.`
       : `The rank is between ${c.rank_lower} (${c.lower_by}) and ${c.rank_upper} (${c.upper_by}).`),
     el("div", { class: "row" }, el("label", { for: "body-filter" }, "body", search), ...checks),
