@@ -116,7 +116,7 @@ pub fn run(
     let wanted = options.estimate.options(model, Subject::Robot, context)?;
     let mut reader = CsvReader::new(stream, name)?;
     let mut filter: Option<FixedLag<'_>> = None;
-    let mut state = State::new(options, &equations, wanted, show);
+    let mut state = Session::new(options, &equations, wanted, show);
     while let Some(rows) = reader.next_block(1)? {
         context.go_on()?;
         let filter = match &mut filter {
@@ -137,7 +137,7 @@ pub fn run(
 }
 
 /// State of the recursive estimation: filter, pending samples, and time of the next estimate.
-struct State<'a, 'e, 'm> {
+struct Session<'a, 'e, 'm> {
     own: &'a Options,
     show: &'a mut dyn FnMut(&Outcome) -> Result<()>,
     equations: &'e Equations<'m>,
@@ -151,7 +151,7 @@ struct State<'a, 'e, 'm> {
     due: f64,
 }
 
-impl<'a, 'e, 'm> State<'a, 'e, 'm> {
+impl<'a, 'e, 'm> Session<'a, 'e, 'm> {
     fn new(
         own: &'a Options,
         equations: &'e Equations<'m>,

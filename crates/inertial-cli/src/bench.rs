@@ -11,8 +11,8 @@ use inertial::estimation::{
 };
 use inertial::excitation::{Columns, Criterion, Evaluator, States};
 use inertial::identifiability::certificate::Question;
-use inertial::identifiability::closed::Loops;
 use inertial::identifiability::drng::{Graph, null_vectors};
+use inertial::identifiability::loops::Loops;
 use inertial::identifiability::{AnalyzeOptions, Experiment, Regime, Rpna, Topology, analyze};
 use inertial::linalg::First;
 use inertial::mechanism::{Base, DEFAULT_SNAP, ExactAssembly, ExactGeometry, Mechanism};
@@ -99,7 +99,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
 }
 
 /// State of a sample: position, velocity, acceleration.
-struct State {
+struct Sample {
     q: Vec<f64>,
     v: Vec<f64>,
     a: Vec<f64>,
@@ -210,7 +210,7 @@ impl Bench<'_> {
     }
 
     /// Measures packed torque regressors of many samples, per sample.
-    fn batch(&mut self, inverse: &InverseDynamics, states: &[State]) -> Result<()> {
+    fn batch(&mut self, inverse: &InverseDynamics, states: &[Sample]) -> Result<()> {
         const SAMPLES: usize = 10_000;
         if self.skips(&["regressor-batch"]) {
             return Ok(());
@@ -226,7 +226,7 @@ impl Bench<'_> {
     }
 
     /// Measures the D-criterion and its gradient for a motion of many samples, as in every step of a design.
-    fn criterion(&mut self, m: &Mechanism, inverse: &InverseDynamics, states: &[State]) -> Result<()> {
+    fn criterion(&mut self, m: &Mechanism, inverse: &InverseDynamics, states: &[Sample]) -> Result<()> {
         const SAMPLES: usize = 2000;
         if self.skips(&["criterion-2000"]) {
             return Ok(());
@@ -249,7 +249,7 @@ impl Bench<'_> {
     }
 
     /// Measures the identifiability analysis: the recursion (trees), null vectors with reasons, the exact rank, the whole analysis.
-    fn identifiability(&mut self, closed: &ClosedMechanism<'_>, states: &[State]) -> Result<()> {
+    fn identifiability(&mut self, closed: &ClosedMechanism<'_>, states: &[Sample]) -> Result<()> {
         let m = closed.mechanism();
         let tree = m.loops().is_empty();
         let names = ["rpna", "drng", "certificate", "base-parameters"];
@@ -300,8 +300,8 @@ impl Bench<'_> {
     fn measure(
         &mut self,
         name: &'static str,
-        states: &[State],
-        kernel: impl FnMut(&State) -> Result<()>,
+        states: &[Sample],
+        kernel: impl FnMut(&Sample) -> Result<()>,
     ) -> Result<()> {
         self.measure_parts(name, 1, states, kernel)
     }
@@ -311,8 +311,8 @@ impl Bench<'_> {
         &mut self,
         name: &'static str,
         parts: usize,
-        states: &[State],
-        mut kernel: impl FnMut(&State) -> Result<()>,
+        states: &[Sample],
+        mut kernel: impl FnMut(&Sample) -> Result<()>,
     ) -> Result<()> {
         const BATCH: Duration = Duration::from_micros(100);
         const TOTAL: Duration = Duration::from_millis(200);
@@ -349,15 +349,15 @@ impl Bench<'_> {
 }
 
 /// Stacks positions, velocities and accelerations of `count` samples; states are repeated if there are fewer.
-fn stacked(states: &[State], count: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-    let all = |part: fn(&State) -> &[f64]| -> Vec<f64> {
+fn stacked(states: &[Sample], count: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let all = |part: fn(&Sample) -> &[f64]| -> Vec<f64> {
         states.iter().cycle().take(count).flat_map(part).copied().collect()
     };
     (all(|s| &s.q), all(|s| &s.v), all(|s| &s.a))
 }
 
 /// Returns reproducible random states: trees within an eighth of a turn of their assembly, loops at their assembly.
-fn states(closed: &ClosedMechanism<'_>, count: usize) -> Vec<State> {
+fn states(closed: &ClosedMechanism<'_>, count: usize) -> Vec<Sample> {
     let m = closed.mechanism();
     let mut seed = 1_u64;
     let mut random = || {
@@ -372,7 +372,7 @@ fn states(closed: &ClosedMechanism<'_>, count: usize) -> Vec<State> {
             if m.loops().is_empty() {
                 m.integrate(&mut q, &draw(std::f64::consts::FRAC_PI_4));
             }
-            State { q, v: draw(1.0), a: draw(1.0) }
+            Sample { q, v: draw(1.0), a: draw(1.0) }
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 mod lengths;
 mod outcome_check;
 mod sources;
-mod written;
+mod write_model;
 
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ use crate::progress::Quiet;
 use crate::recording::Recording;
 use crate::unknowns::Unknowns;
 use crate::{Context, Located, Model, Note, Result, ensure_option};
-pub use written::check_writable;
-pub(crate) use written::written;
+pub use write_model::check_writable;
+pub(crate) use write_model::written;
 
 /// Options of an identification.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

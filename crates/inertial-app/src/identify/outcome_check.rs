@@ -4,7 +4,7 @@ use inertial::estimation::{Equations, JointEstimate, Summary, validate};
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 
 use super::Data;
-use super::written::Written;
+use super::write_model::Written;
 use crate::{Context, Model, Note, Result};
 
 /// Accepted factor and difference between the residuals of the written and the given model. Identified values contain

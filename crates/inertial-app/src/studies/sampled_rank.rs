@@ -78,14 +78,14 @@ impl Random {
 }
 
 /// Configuration with closed loops, and velocities and accelerations of the independent joints.
-struct State {
+struct SampledState {
     q: Vec<f64>,
     v: Vec<f64>,
     a: Vec<f64>,
 }
 
 /// Returns random states around the assembled configuration.
-fn states(closed: &ClosedMechanism<'_>, samples: usize, random: &mut Random) -> Result<Vec<State>> {
+fn states(closed: &ClosedMechanism<'_>, samples: usize, random: &mut Random) -> Result<Vec<SampledState>> {
     let mut workspace = closed.workspace();
     let mut out = Vec::with_capacity(samples);
     for _ in 0..TRIES * samples {
@@ -99,7 +99,7 @@ fn states(closed: &ClosedMechanism<'_>, samples: usize, random: &mut Random) -> 
         let (v, a) = (rates(), rates());
         let mut q = closed.assembled().to_vec();
         if closed.move_to(&mut workspace, &mut q, &target).is_ok() {
-            out.push(State { q, v, a });
+            out.push(SampledState { q, v, a });
         }
     }
     ensure!(out.len() == samples, "only {} of {samples} configurations can be reached", out.len());
@@ -108,7 +108,7 @@ fn states(closed: &ClosedMechanism<'_>, samples: usize, random: &mut Random) -> 
 
 fn sampled(
     closed: &ClosedMechanism<'_>,
-    states: &[State],
+    states: &[SampledState],
     error: f64,
     random: &mut Random,
     threshold: f64,
@@ -120,7 +120,7 @@ fn sampled(
     let mut block = vec![0.0; dof * columns];
     let (mut open, mut step) = (closed.assembled().to_vec(), vec![0.0; mechanism.nv()]);
     let mut residual = 0.0f64;
-    for State { q, v, a } in states {
+    for SampledState { q, v, a } in states {
         for (k, step) in step.iter_mut().enumerate() {
             let draw = random.next();
             *step = if closed.independent().contains(&k) { 0.0 } else { error * draw };

@@ -50,7 +50,7 @@ const MOST_OUTPUT: u64 = 64 << 20;
 /// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum JobState {
     Uploading,
     Waiting,
     Running,
@@ -64,7 +64,7 @@ struct Job {
     made: Instant,
     model: Option<String>,
     logs: Vec<String>,
-    state: State,
+    state: JobState,
     lines: Vec<String>,
     files: Vec<&'static str>,
     seconds: f64,
@@ -79,7 +79,7 @@ struct Job {
 /// Status of a job for the page.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    state: State,
+    state: JobState,
     /// Messages of the program.
     lines: Vec<String>,
     /// Files that can be downloaded.
@@ -139,7 +139,7 @@ impl Jobs {
             made: Instant::now(),
             model: None,
             logs: Vec::new(),
-            state: State::Uploading,
+            state: JobState::Uploading,
             lines: Vec::new(),
             files: Vec::new(),
             seconds: 0.0,
@@ -174,7 +174,7 @@ impl Jobs {
         );
         let mut jobs = self.lock();
         let job = jobs.get_mut(id).context("no such job")?;
-        ensure!(job.state == State::Uploading, "the job is already running");
+        ensure!(job.state == JobState::Uploading, "the job is already running");
         let names = job.logs.iter().chain(&job.model);
         ensure!(names.clone().count() < MOST_FILES, "a job can have at most {MOST_FILES} files");
         ensure!(!names.into_iter().any(|n| n == name), "{name}: was sent twice");
@@ -236,24 +236,24 @@ impl Jobs {
         let (folder, model, arguments) = {
             let mut jobs = self.lock();
             let job = jobs.get_mut(name).context("no such job")?;
-            ensure!(job.state == State::Uploading, "the job is already running");
+            ensure!(job.state == JobState::Uploading, "the job is already running");
             ensure!(job.coming == 0, "a file is still being uploaded");
             let model = job.model.clone().context("send a model first")?;
             let arguments = request.arguments(&job.logs, written_as(&job.folder.join(&model), &model))?;
-            job.state = State::Waiting;
+            job.state = JobState::Waiting;
             (job.folder.clone(), model, arguments)
         };
         let (jobs, id) = (Arc::clone(self), name.to_owned());
         let name = id.clone();
         let task = tokio::spawn(async move {
             let Ok(_turn) = jobs.free.acquire().await else { return };
-            jobs.change(&name, |job| job.state = State::Running);
+            jobs.change(&name, |job| job.state = JobState::Running);
             let started = Instant::now();
             let done = jobs.work(&name, &folder, &model, &arguments).await;
             jobs.change(&name, |job| {
                 job.seconds = started.elapsed().as_secs_f64();
                 job.files = FILES.into_iter().filter(|f| folder.join(f).is_file()).collect();
-                job.state = if matches!(done, Ok(true)) { State::Done } else { State::Failed };
+                job.state = if matches!(done, Ok(true)) { JobState::Done } else { JobState::Failed };
                 if let Err(error) = done {
                     job.lines.push(format!("{error:#}"));
                 }
@@ -261,7 +261,7 @@ impl Jobs {
             });
         });
         self.change(&id, |job| {
-            if matches!(job.state, State::Waiting | State::Running) {
+            if matches!(job.state, JobState::Waiting | JobState::Running) {
                 job.task = Some(task.abort_handle());
             }
         });

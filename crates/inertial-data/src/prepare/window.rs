@@ -56,7 +56,7 @@ impl Places {
 }
 
 /// Positions and their derivatives in the middle of a window.
-pub(super) struct State {
+pub(super) struct DerivedState {
     pub q: Vec<f64>,
     pub v: Vec<f64>,
     pub a: Vec<f64>,
@@ -111,9 +111,12 @@ impl<'w> Window<'w> {
     }
 
     /// Returns the positions, and the velocities and accelerations derived from them; `middle` are the values of the middle row.
-    pub fn state(&self, mechanism: &Mechanism, places: &Places, middle: &[f64]) -> State {
-        let mut out =
-            State { q: mechanism.neutral(), v: vec![0.0; mechanism.nv()], a: vec![0.0; mechanism.nv()] };
+    pub fn state(&self, mechanism: &Mechanism, places: &Places, middle: &[f64]) -> DerivedState {
+        let mut out = DerivedState {
+            q: mechanism.neutral(),
+            v: vec![0.0; mechanism.nv()],
+            a: vec![0.0; mechanism.nv()],
+        };
         for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
             let (places, velocities) = (&places.q[joint.q_range()], joint.v_range());
             // An unknown pose stays neutral.

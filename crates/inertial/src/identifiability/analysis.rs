@@ -9,11 +9,11 @@ use serde::{Serialize, Serializer};
 
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
-use super::closed::LoopAnswer;
 use super::conserved;
 use super::drng::{Principle, Reason};
 use super::experiment::Measured;
 use super::literal::{RankAsWritten, literal_rank};
+use super::loops::LoopAnswer;
 use super::options::{AnalyzeOptions, Method, checked_snap, experiment, order, recursion_applies};
 use super::parts::{ClosedAnswer, Parts, rank_as_written};
 use super::rpna::{Regime, Rpna};

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, Matrix3, Rotation3, UnitQuaternion, Vector3};
 use num_traits::{One, Zero};
 
-use super::walk::Walk;
+use super::random_walk::Walk;
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{Number, PivotedQr, Wide};
 use crate::mechanism::{

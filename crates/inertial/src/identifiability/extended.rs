@@ -17,7 +17,7 @@ use super::certificate::Question;
 use super::configurations::{Site, dead_point};
 use super::lifting::Start;
 use super::probe::Probe;
-use super::walk::Walk;
+use super::random_walk::Walk;
 use crate::Result;
 use crate::linalg::{Double, Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
 use crate::spatial::{Field, Motion};

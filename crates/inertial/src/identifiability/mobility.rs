@@ -10,7 +10,7 @@ use num_traits::{One, Zero};
 
 use super::configurations::{Site, closure, displacement};
 use super::lifting::inverse;
-use super::walk::Walk;
+use super::random_walk::Walk;
 use crate::linalg::{FullPivots, Number, Wide};
 use crate::mechanism::{Assembled, AssembledLoop, Closing};
 use crate::spatial::{Field, Force, Motion, Pose};

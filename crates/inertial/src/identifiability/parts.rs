@@ -14,9 +14,9 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
-use super::closed::{LoopAnswer, Loops};
 use super::drng::{Contact, Explanation, Principle, Reason};
 use super::experiment::Experiment;
+use super::loops::{LoopAnswer, Loops};
 use super::options::AnalyzeOptions;
 use super::rpna::{BodySpan, Regime};
 use crate::Result;

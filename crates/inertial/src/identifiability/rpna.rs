@@ -15,7 +15,7 @@
 use nalgebra::{Matrix3, SVector, Vector3};
 use num_traits::Zero;
 
-use super::joined::{Joined, dimensions};
+use super::shared_coordinates::{Joined, dimensions};
 use super::topology::{Cluster, Topology};
 use crate::linalg::{Echelon, Gap, Number, Pivot};
 use crate::mechanism::{BodyKind, Geometry, Pivoting};

@@ -42,7 +42,7 @@ pub struct Sampler<'a, T: Number> {
     probes: Vec<Probe>,
     source: SplitMix,
     coordinates: Vec<Coordinate<T>>,
-    states: Vec<State<T>>,
+    states: Vec<BodyMotion<T>>,
     /// Virtual velocity of each body, whose power with the forces is a row; `None` if it is at rest.
     moves: Vec<Option<Motion<T>>>,
     /// Random true parameters, which determine the motion of a robot in free flight.
@@ -62,7 +62,7 @@ struct Coordinate<T> {
 
 /// Motion of one body.
 #[derive(Debug, Clone, Copy)]
-struct State<T: Number> {
+struct BodyMotion<T: Number> {
     pose: Pose<T>,
     velocity: Motion<T>,
     /// Acceleration minus gravity.
@@ -190,8 +190,8 @@ impl<'a, T: Number> Sampler<'a, T> {
 
     /// Computes the part of the row that belongs to a body: the power along `w` of the force (or momentum) of each of
     /// its ten parameters.
-    fn body_row(&self, state: &State<T>, w: &Motion<T>) -> Parameters<T> {
-        let State { velocity: v, gravity: g, .. } = state;
+    fn body_row(&self, state: &BodyMotion<T>, w: &Motion<T>) -> Parameters<T> {
+        let BodyMotion { velocity: v, gravity: g, .. } = state;
         match (self.experiment.measured, self.experiment.regime) {
             (Measured::Momentum, _) => inertia_gradient(w, v),
             (_, Regime::Static) => inertia_gradient(w, g),
@@ -292,7 +292,7 @@ impl<'a, T: Number> Sampler<'a, T> {
         };
         let gravity = Motion::new(Vector3::zeros(), fall);
         let rest = Motion::zero();
-        let world = State { pose: Pose::identity(), velocity: rest, acceleration: -gravity, gravity };
+        let world = BodyMotion { pose: Pose::identity(), velocity: rest, acceleration: -gravity, gravity };
         self.states.clear();
         for (body, &(angle, times)) in self.geometry.bodies.iter().zip(&self.gearing.turns) {
             let parent = body.parent.map_or(&world, |p| &self.states[p]);
@@ -459,11 +459,11 @@ fn random_rotation<T: Number>(source: &mut SplitMix) -> Matrix3<T> {
 /// Computes the state of a body from that of its parent, at a random position of its joint.
 fn step<T: Number>(
     body: &BodyGeometry<T>,
-    parent: &State<T>,
+    parent: &BodyMotion<T>,
     coordinates: &[Coordinate<T>],
     turned: impl Fn() -> (T, T),
     source: &mut SplitMix,
-) -> State<T> {
+) -> BodyMotion<T> {
     let first = &coordinates[body.v];
     let axis = body.axis();
     let spin = |unit| body.frame * turn_about(2, unit) * body.frame.transpose();
@@ -494,7 +494,7 @@ fn step<T: Number>(
         hurry += *mode * (body.ratio * c.acceleration);
     }
     let velocity = pose.pull_motion(&parent.velocity) + own;
-    State {
+    BodyMotion {
         pose,
         velocity,
         acceleration: pose.pull_motion(&parent.acceleration) + hurry + velocity.cross(&own),

@@ -16,7 +16,7 @@ const ROUNDING: f64 = 1e-15;
 
 /// State of the robot: moving or at rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum Mobility {
     Moving,
     Resting,
 }
@@ -56,7 +56,7 @@ fn clean(x: f64) -> f64 {
 
 impl<'m> Bodies<'m> {
     /// Computes the motion of all bodies.
-    pub(super) fn new(mechanism: &'m Mechanism, state: State) -> Self {
+    pub(super) fn new(mechanism: &'m Mechanism, state: Mobility) -> Self {
         let mut out = Self { graph: Graph::default(), mechanism, moved: Vec::new() };
         for body in mechanism.bodies() {
             let moved = out.advance(body, state);
@@ -74,14 +74,14 @@ impl<'m> Bodies<'m> {
         std::array::from_fn(|i| std::array::from_fn(|j| self.graph.constant(clean(m[(i, j)]))))
     }
 
-    fn rate(&mut self, state: State, array: Array, index: usize) -> Value {
+    fn rate(&mut self, state: Mobility, array: Array, index: usize) -> Value {
         match state {
-            State::Moving => self.graph.entry(array, index),
-            State::Resting => self.graph.constant(0.0),
+            Mobility::Moving => self.graph.entry(array, index),
+            Mobility::Resting => self.graph.constant(0.0),
         }
     }
 
-    fn advance(&mut self, body: &Body, state: State) -> Moved {
+    fn advance(&mut self, body: &Body, state: Mobility) -> Moved {
         let (rotation, origin) = self.place(body);
         let parent = if let Some(parent) = body.parent {
             self.moved[parent].motion
@@ -251,7 +251,7 @@ impl<'m> Bodies<'m> {
     }
 
     /// Returns the torques and forces of all coordinates.
-    pub(super) fn inverse_dynamics(&mut self, armature: &[f64], state: State) -> Vec<Value> {
+    pub(super) fn inverse_dynamics(&mut self, armature: &[f64], state: Mobility) -> Vec<Value> {
         let mut wrenches: Vec<Pair> = Vec::new();
         for (k, body) in self.mechanism.bodies().iter().enumerate() {
             let motion = self.moved[k].motion;

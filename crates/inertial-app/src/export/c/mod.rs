@@ -14,7 +14,7 @@ use super::robot::{Friction, Robot};
 use super::{File, Operations};
 use crate::choice::Inertias;
 use crate::{Located, Model, Result, ensure};
-use dynamics::{Bodies, State};
+use dynamics::{Bodies, Mobility};
 use graph::{Array, Graph, Value};
 
 /// Number of samples of the self-test.
@@ -188,20 +188,20 @@ impl Code<'_> {
             let [products, sums, functions] = graph.operations(outputs);
             operations.push(Operations { function, products, sums, functions });
         };
-        let mut bodies = Bodies::new(&self.short, State::Moving);
-        let tau = forces(bodies.inverse_dynamics(&self.robot.armature, State::Moving));
+        let mut bodies = Bodies::new(&self.short, Mobility::Moving);
+        let tau = forces(bodies.inverse_dynamics(&self.robot.armature, Mobility::Moving));
         count("inverse_dynamics", bodies.graph(), &tau);
         let heading = format!("void {p}_inverse_dynamics({motion}, double tau[{nv}])");
         out.push_str(&function(&heading, bodies.graph(), &tau, &all));
-        let mut bodies = Bodies::new(&self.short, State::Resting);
-        let tau = forces(bodies.inverse_dynamics(&self.robot.armature, State::Resting));
+        let mut bodies = Bodies::new(&self.short, Mobility::Resting);
+        let tau = forces(bodies.inverse_dynamics(&self.robot.armature, Mobility::Resting));
         count("gravity", bodies.graph(), &tau);
         let heading = format!("void {p}_gravity(const double q[{nq}], double tau[{nv}])");
         out.push_str(&function(&heading, bodies.graph(), &tau, &all[..1]));
         out.push_str(&self.friction());
         if !self.base.columns.is_empty() {
             let width = self.base.columns.len();
-            let mut bodies = Bodies::new(m, State::Moving);
+            let mut bodies = Bodies::new(m, Mobility::Moving);
             let entries = bodies.regressor(&self.base.columns);
             let places = entries
                 .into_iter()

@@ -24,7 +24,7 @@ pub(crate) const SINGULAR: f64 = 1e-13;
 #[derive(Debug, Clone)]
 pub(crate) struct ArticulatedScratch {
     /// States of the bodies; the first is the ground.
-    states: Vec<State>,
+    states: Vec<BodyState>,
     /// Wrench `[moment, force]` per unit acceleration of each mode.
     columns: Vec<[Four; 2]>,
     /// Factors `L D Lᵀ` of the inertia along the modes of each body.
@@ -38,7 +38,7 @@ pub(crate) struct ArticulatedScratch {
 
 /// Motion of a body and its articulated inertia.
 #[derive(Debug, Clone, Copy, Default)]
-struct State {
+struct BodyState {
     /// Angular velocity, and velocity of the origin.
     w: Four,
     velocity: Four,
@@ -60,7 +60,7 @@ struct State {
 impl ArticulatedScratch {
     pub fn new(mechanism: &Mechanism, constants: &TreeConstants) -> Self {
         Self {
-            states: vec![State::default(); constants.bodies.len() + 1],
+            states: vec![BodyState::default(); constants.bodies.len() + 1],
             columns: vec![[Four::default(); 2]; constants.modes.len()],
             factors: vec![[0.0; 36]; constants.bodies.len()],
             scale: vec![0.0; mechanism.nv()],
@@ -118,7 +118,7 @@ fn outward<L: Single>(
     constants: &TreeConstants,
     placed: &[Placed],
     modes: &mut [[Four; 2]],
-    states: &mut [State],
+    states: &mut [BodyState],
     v: &[f64],
 ) {
     for (i, body) in constants.bodies.iter().enumerate() {
@@ -238,7 +238,7 @@ fn inward<L: Single>(
 
 /// Computes the wrench that accelerates an articulated body along a mode.
 #[inline(always)]
-fn apply<W: Wide>(kind: Kind, state: &State, mode: &[Four; 2]) -> [Four; 2] {
+fn apply<W: Wide>(kind: Kind, state: &BodyState, mode: &[Four; 2]) -> [Four; 2] {
     let cross: Columns<W> = load_columns(&state.cross);
     let zero = W::splat(0.0);
     let (mut moment, mut force) = (zero, zero);
@@ -273,7 +273,7 @@ fn independent<W: Wide>(columns: &[[Four; 2]], factor: &[f64; 36], to: &mut [[Fo
 /// the body.
 #[inline(always)]
 fn release<L: Single>(
-    state: &mut State,
+    state: &mut BodyState,
     columns: &[[Four; 2]],
     removed: &[[Four; 2]],
     factor: &[f64; 36],
@@ -309,7 +309,7 @@ fn release<L: Single>(
 
 /// Adds inertia and wrench of a body to those of its parent, about the origin of the parent.
 #[inline(always)]
-fn carry<L: Single>(from: &State, lever: &Four, to: &mut State) {
+fn carry<L: Single>(from: &BodyState, lever: &Four, to: &mut BodyState) {
     let linear: Columns<L::Wide> = load_columns(&from.linear);
     let cross: Columns<L::Wide> = load_columns(&from.cross);
     let angular: Columns<L::Wide> = load_columns(&from.angular);

@@ -2,11 +2,11 @@
 
 use super::super::mobility::{Heading, Inclination};
 use super::Locus;
-use super::survey::Survey;
+use super::relations::Relations;
 use crate::linalg::Wide;
 use crate::spatial::Field;
 
-impl<const N: usize> Survey<N> {
+impl<const N: usize> Relations<N> {
     /// Returns the number of angles and distances between the axes of a body that also occur on other bodies, except
     /// right angles and parallel or intersecting axes.
     pub fn equal_links(&self) -> usize {

@@ -1,15 +1,15 @@
 //! Relations satisfied by a restored mechanism but not by the numbers of the file.
 
-use super::survey::{Survey, View};
+use super::relations::{Relations, View};
 use super::{Along, Equation, Factor};
 use crate::identifiability::rounding::DOUBLES;
 use crate::linalg::{Number, Wide};
 use crate::mechanism::{AssumedRelation, Mechanism};
 use crate::spatial::Field;
 
-impl<const N: usize> Survey<N> {
+impl<const N: usize> Relations<N> {
     /// Returns the relations that the mechanism `before` restoration did not have, with the joints and the deviations;
-    /// `unit` is the unit of length of this survey.
+    /// `unit` is the unit of length of these relations.
     pub fn gained(&self, before: &Self, mechanism: &Mechanism, unit: f64) -> Vec<AssumedRelation> {
         let (Some(own), Some(old)) = (self.views.first(), before.views.first()) else { return Vec::new() };
         let name = |item: usize| match mechanism.bodies().get(item) {
@@ -23,8 +23,8 @@ impl<const N: usize> Survey<N> {
             unit: "rad",
         };
         let mut out = Vec::new();
-        let classes = |survey: &Self| -> Vec<Option<usize>> {
-            survey.items.iter().map(|i| i.axis.map(|a| a.class)).collect()
+        let classes = |relations: &Self| -> Vec<Option<usize>> {
+            relations.items.iter().map(|i| i.axis.map(|a| a.class)).collect()
         };
         let (mine, theirs) = (classes(self), classes(before));
         // The first joint of each class of parallel axes.

@@ -7,7 +7,7 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::survey::{Survey, View};
+use super::relations::{Relations, View};
 use super::{Family, Locus, Values};
 use crate::linalg::{Echelon, Gf, Number, Pivot, SplitMix, Wide};
 use crate::spatial::Field;
@@ -54,7 +54,7 @@ impl<T: Number> View<T> {
     }
 }
 
-impl<const N: usize> Survey<N> {
+impl<const N: usize> Relations<N> {
     fn classes_of(&self, items: &Isogram) -> Option<[usize; 4]> {
         let mut out = [0; 4];
         for (class, &item) in out.iter_mut().zip(items) {

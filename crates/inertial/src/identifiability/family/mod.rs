@@ -15,11 +15,11 @@ mod equalities;
 mod gained;
 mod isogram;
 mod member;
+mod relations;
 mod restore;
 mod selection;
-mod survey;
 
-pub(super) use survey::Survey;
+pub(super) use relations::Relations;
 
 use isogram::{Corners, Isogram};
 use nalgebra::{Matrix3, Vector3};

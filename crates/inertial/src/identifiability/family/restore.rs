@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
-use super::survey::{Link, Survey, Vectors, is_new};
+use super::relations::{Link, Relations, Vectors, is_new};
 use super::{Along, Family, Oriented, Values};
 use crate::linalg::{Echelon, Number, Pivot, Wide};
 use crate::mechanism::{Assembled, AssembledLoop, Closing, Geometry};
@@ -21,7 +21,7 @@ const MOST_STEPS: usize = 24;
 /// Largest ratio of the residuals after and before a fast step.
 const SLOW: f64 = 1e-4;
 
-impl<const N: usize> Survey<N> {
+impl<const N: usize> Relations<N> {
     /// Returns the member of the family nearest to the mechanism in the first configuration `at`, and the distance
     /// moved.
     pub fn nearest(

@@ -3,14 +3,14 @@
 use nalgebra::Matrix3;
 
 use super::isogram::Isogram;
-use super::survey::{Survey, clearly_new};
+use super::relations::{Relations, clearly_new};
 use super::{Along, Equation, Family, Item, Values, drawing_order};
 use crate::linalg::{Echelon, First, Pivot, SplitMix, Wide};
 
 /// Filter of the equations to keep.
 type Keep<'a> = Box<dyn Fn(&Equation) -> bool + 'a>;
 
-impl<const N: usize> Survey<N> {
+impl<const N: usize> Relations<N> {
     /// Returns whether an equation of two places concerns one body: both are joints of it, along directions of its
     /// joints.
     fn is_of_one_body(&self, equation: &Equation) -> bool {

@@ -2,8 +2,8 @@
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::certificate::Question;
-use inertial::identifiability::closed::Loops;
 use inertial::identifiability::drng::Principle;
+use inertial::identifiability::loops::Loops;
 use inertial::identifiability::{Analysis, AnalyzeOptions, Experiment, Method, Regime, analyze};
 use inertial::linalg::rank;
 use inertial::mechanism::{Base, BuildOptions, DEFAULT_SNAP, ExactGeometry, Mechanism, read};

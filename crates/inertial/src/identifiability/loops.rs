@@ -3,14 +3,14 @@
 //!
 //! The lower bound of the rank, and the combinations, are computed for the mechanism itself at random closed
 //! configurations ([`Extended`]). The upper bound is the rank of random mechanisms over GF(p) with the same geometric
-//! relations (`family.rs`). If both bounds agree, the result is certain except for the probability that the two random
+//! relations (`family`). If both bounds agree, the result is certain except for the probability that the two random
 //! members are not generic.
 
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::configurations::{Site, Views};
 use super::drng::{Explanation, explain};
 use super::extended::Extended;
-use super::family::{Family, Survey};
+use super::family::{Family, Relations};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
 use super::rounding::{DOUBLES, Rounding};
@@ -102,7 +102,7 @@ struct Seen<'a, 'm, const N: usize> {
     views: Views<N>,
     /// Closure error of the loops (rad, or relative to the size of the mechanism).
     open: f64,
-    survey: Survey<N>,
+    relations: Relations<N>,
     /// Distance by which the geometry was moved.
     moved: f64,
 }
@@ -110,19 +110,19 @@ struct Seen<'a, 'm, const N: usize> {
 impl<'a, 'm, const N: usize> Seen<'a, 'm, N> {
     fn new(site: Site<'a, 'm, N>, moved: f64) -> Result<Self> {
         let (views, open) = site.views(VIEWS_SEED)?;
-        let survey = Survey::new(&views.configurations, &site.geometry, RELATED);
-        Ok(Self { site, views, open, survey, moved })
+        let relations = Relations::new(&views.configurations, &site.geometry, RELATED);
+        Ok(Self { site, views, open, relations, moved })
     }
 
     /// Returns the relations that hold to a tolerance.
-    fn survey(&self, tolerance: f64) -> Survey<N> {
-        Survey::new(&self.views.configurations, &self.site.geometry, tolerance)
+    fn relations_to(&self, tolerance: f64) -> Relations<N> {
+        Relations::new(&self.views.configurations, &self.site.geometry, tolerance)
     }
 
     /// Returns the nearest mechanism whose loops close in all configurations, if the closure error is due to rounding
     /// alone.
     fn mobile(&self, rounding: f64) -> Option<Self> {
-        let inclinations = self.survey(rounding).inclinations();
+        let inclinations = self.relations_to(rounding).inclinations();
         let (base, moved) = self.site.mobile(&inclinations, VIEWS_SEED)?;
         let new = Self::new(self.site.with_base(base), moved.max(self.moved)).ok()?;
         (moved <= MOST_MOVED * rounding && new.open <= RELATED).then_some(new)
@@ -130,7 +130,7 @@ impl<'a, 'm, const N: usize> Seen<'a, 'm, N> {
 
     /// Returns whether it has more relations than another one, or equally many and closed loops.
     fn is_better_than(&self, other: &Self) -> bool {
-        let (own, others) = (self.survey.count(), other.survey.count());
+        let (own, others) = (self.relations.count(), other.relations.count());
         own > others || own == others && self.open <= RELATED && other.open > RELATED
     }
 }
@@ -185,11 +185,11 @@ impl<'m> Loops<'m> {
         let base = self.assembly.to::<Wide<N>>();
         let q = self.closed.assembled().to_vec();
         let mut seen = Seen::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
-        let as_written = seen.survey.clone();
+        let as_written = seen.relations.clone();
         let mut repaired = None;
         let (mut unresolved, mut equal_angles) = (false, None);
         // Relations that hold only to multiples of the rounding error.
-        let mut doubtful: Vec<Survey<N>> = Vec::new();
+        let mut doubtful: Vec<Relations<N>> = Vec::new();
         let limits = Rounding::new(&self.closed, seen.site.size, self.snap, seen.open);
         let rounding = limits.tolerance;
         for (n, scale) in TOLERANCES.into_iter().enumerate() {
@@ -198,8 +198,8 @@ impl<'m> Loops<'m> {
             if n > 0 && (rounding <= DOUBLES || repaired.is_some()) {
                 break;
             }
-            let meant = seen.survey(scale * rounding);
-            let more = meant.count() > seen.survey.count();
+            let meant = seen.relations_to(scale * rounding);
+            let more = meant.count() > seen.relations.count();
             if n == 0 {
                 unresolved = more;
                 equal_angles = (rounding <= DOUBLES).then(|| meant.equal_angles());
@@ -210,8 +210,8 @@ impl<'m> Loops<'m> {
             }
             let Some(new) = restored else { continue };
             if new.is_better_than(&seen) && (n == 0 || new.moved <= LITTLE * rounding) {
-                let now = new.survey(DOUBLES);
-                unresolved = now.count() > new.survey.count();
+                let now = new.relations_to(DOUBLES);
+                unresolved = now.count() > new.relations.count();
                 equal_angles = Some(now.equal_angles());
                 repaired = (rounding > DOUBLES).then_some(new.moved);
                 seen = new;
@@ -221,7 +221,7 @@ impl<'m> Loops<'m> {
             && seen.open > RELATED
             && let Some(new) = seen.mobile(rounding)
         {
-            unresolved = new.survey(rounding).count() > new.survey.count();
+            unresolved = new.relations_to(rounding).count() > new.relations.count();
             equal_angles = None;
             repaired = (rounding > DOUBLES).then_some(new.moved);
             seen = new;
@@ -236,7 +236,7 @@ impl<'m> Loops<'m> {
             Reading::AsWritten => {}
             Reading::Ambiguous(rank) => rivals.push(rank),
             Reading::AsMeant(new) => {
-                unresolved = new.survey(DOUBLES).count() > new.survey.count();
+                unresolved = new.relations_to(DOUBLES).count() > new.relations.count();
                 equal_angles = None;
                 repaired = Some(new.moved);
                 seen = *new;
@@ -244,15 +244,16 @@ impl<'m> Loops<'m> {
         }
         let blur = limits.blur();
         let loose = (limits.is_coarse() || repaired.is_some())
-            && seen.survey(blur).equal_links() > seen.survey.equal_links();
-        let beyond = limits.beyond(self.snap).is_some_and(|t| seen.survey(t).count() > seen.survey.count());
-        let Seen { site, views, survey, .. } = seen;
-        let mut bound = self.bounds(question, &survey, None);
+            && seen.relations_to(blur).equal_links() > seen.relations.equal_links();
+        let beyond =
+            limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
+        let Seen { site, views, relations, .. } = seen;
+        let mut bound = self.bounds(question, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are never restored.
         let equal_angles = equal_angles
-            .unwrap_or_else(|| Survey::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
-        unresolved |= equal_angles > survey.equal_angles();
+            .unwrap_or_else(|| Relations::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
+        unresolved |= equal_angles > relations.equal_angles();
         let mut found = Extended::new(question, &site, self.snap, expected, unresolved)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.
         unresolved &= found.truncated;
@@ -268,11 +269,11 @@ impl<'m> Loops<'m> {
             found = Extended::new(question, &site, self.snap, None, false)?;
             let least = found.rank.rank;
             if expected.is_some_and(|rank| rank > least) {
-                bound = self.bounds(question, &survey, Some(least)).or(bound);
+                bound = self.bounds(question, &relations, Some(least)).or(bound);
             }
         }
         let assumed = match repaired {
-            Some(_) => survey.gained(&as_written, question.mechanism, site.unit),
+            Some(_) => relations.gained(&as_written, question.mechanism, site.unit),
             None => Vec::new(),
         };
         Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved, assumed })
@@ -288,8 +289,8 @@ impl<'m> Loops<'m> {
         let (Some(tolerance), Some(unit)) = (limits.last_places(self.snap), limits.unit) else {
             return Reading::AsWritten;
         };
-        let nearly = seen.survey(tolerance);
-        if nearly.count() <= seen.survey.count() {
+        let nearly = seen.relations_to(tolerance);
+        if nearly.count() <= seen.relations.count() {
             return Reading::AsWritten;
         }
         if !limits.is_coarse()
@@ -311,7 +312,7 @@ impl<'m> Loops<'m> {
     fn restored<'a, const N: usize>(
         &'a self,
         seen: &Seen<'a, 'm, N>,
-        meant: &Survey<N>,
+        meant: &Relations<N>,
     ) -> Option<Seen<'a, 'm, N>> {
         let (nearest, moved) = meant.nearest(&seen.views.configurations[0], &seen.site.geometry)?;
         let base = seen.site.in_file_units(&nearest);
@@ -327,11 +328,11 @@ impl<'m> Loops<'m> {
     fn bounds<const N: usize>(
         &self,
         question: &Question<'_>,
-        survey: &Survey<N>,
+        relations: &Relations<N>,
         least: Option<usize>,
     ) -> Result<Bound, &'static str> {
         let mut out: Result<Bound, &'static str> = Err("no relations");
-        for family in survey.families() {
+        for family in relations.families() {
             let (first, second) = rayon::join(
                 || self.bound::<{ First::PRIME }>(question, &family, 1),
                 || self.bound::<{ Second::PRIME }>(question, &family, 2),

@@ -26,7 +26,7 @@ pub(super) struct View<T: Number> {
 
 /// Relations that hold in several closed configurations, with the directions and points of the mechanism there.
 #[derive(Debug, Clone)]
-pub(in crate::identifiability) struct Survey<const N: usize> {
+pub(in crate::identifiability) struct Relations<const N: usize> {
     pub(super) views: Vec<View<Wide<N>>>,
     /// First view in double precision.
     rounded: View<f64>,
@@ -50,11 +50,11 @@ pub(super) struct Link {
 
 pub(super) type Vectors<const N: usize> = Vec<Vector3<Wide<N>>>;
 
-impl<const N: usize> Survey<N> {
+impl<const N: usize> Relations<N> {
     /// Finds the relations of a mechanism that hold to `tolerance` in all given closed configurations (lengths in units
     /// of its size).
     pub fn new(configurations: &[Assembled<Wide<N>>], geometry: &Geometry<Wide<N>>, tolerance: f64) -> Self {
-        let mut survey = Self {
+        let mut relations = Self {
             views: configurations.iter().map(|_| View::empty()).collect(),
             rounded: View::empty(),
             items: Vec::new(),
@@ -64,22 +64,22 @@ impl<const N: usize> Survey<N> {
             turns: Vec::new(),
             tolerance,
         };
-        let Some(first) = configurations.first() else { return survey };
+        let Some(first) = configurations.first() else { return relations };
         if !first.gravity.iter().all(Zero::is_zero) {
             let directions = configurations.iter().map(|at| at.gravity).collect();
-            survey.gravity = Some(survey.oriented(directions));
+            relations.gravity = Some(relations.oriented(directions));
         }
         let poses: Vec<Vec<Pose<Wide<N>>>> = configurations.iter().map(Assembled::world_poses).collect();
         for (i, (body, exact)) in first.bodies.iter().zip(&geometry.bodies).enumerate() {
             let axes = poses.iter().map(|p| p[i].rotation * exact.axis()).collect();
-            let axis = exact.pivoting.has_axis().then(|| survey.oriented(axes));
+            let axis = exact.pivoting.has_axis().then(|| relations.oriented(axes));
             let bodies = [body.parent.map_or(0, |p| p + 1), i + 1];
             // The second axis of a universal joint represents its centre.
             let centre = body.parent.is_some_and(|p| first.bodies[p].kind == BodyKind::Massless)
                 && exact.pivoting == Pivoting::Revolute;
             let locus = if centre { Locus::Point } else { locus(exact.pivoting) };
-            survey.items.push(Item { locus, axis, second: None, bodies });
-            for (view, p) in survey.views.iter_mut().zip(&poses) {
+            relations.items.push(Item { locus, axis, second: None, bodies });
+            for (view, p) in relations.views.iter_mut().zip(&poses) {
                 view.points.push(p[i].translation);
             }
         }
@@ -94,28 +94,28 @@ impl<const N: usize> Survey<N> {
                 Closing::Fixed => (Locus::Nowhere, None, None),
                 Closing::Free(pivoting, frame, _) => {
                     let axes = (0..count).map(|k| ends(l, k)[1].rotation * frame.column(2)).collect();
-                    let axis = pivoting.has_axis().then(|| survey.oriented(axes));
+                    let axis = pivoting.has_axis().then(|| relations.oriented(axes));
                     (locus(*pivoting), axis, None)
                 }
                 Closing::Universal(axes) => {
                     let first = (0..count).map(|k| ends(l, k)[0].rotation * axes[0]).collect();
                     let second = (0..count).map(|k| ends(l, k)[1].rotation * axes[1]).collect();
-                    let axes = [survey.oriented(first), survey.oriented(second)];
+                    let axes = [relations.oriented(first), relations.oriented(second)];
                     (Locus::Point, Some(axes[0]), Some(axes[1]))
                 }
             };
             let bodies = [joint.predecessor, joint.successor].map(|b| b.map_or(0, |b| b + 1));
-            survey.items.push(Item { locus, axis, second, bodies });
-            for (k, view) in survey.views.iter_mut().enumerate() {
+            relations.items.push(Item { locus, axis, second, bodies });
+            for (k, view) in relations.views.iter_mut().enumerate() {
                 view.points.push(ends(l, k)[1].translation);
             }
         }
-        survey.round();
-        survey.incidences();
-        survey.parallelograms();
-        survey.ratios();
-        survey.turns();
-        survey
+        relations.round();
+        relations.incidences();
+        relations.parallelograms();
+        relations.ratios();
+        relations.turns();
+        relations
     }
 
     /// Returns the first view in double precision.
