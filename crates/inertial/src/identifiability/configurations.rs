@@ -429,3 +429,25 @@ pub(super) fn dead_point() -> Error {
         "a random configuration is a dead point of the independent joints: try another seed".into(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cayley's map gives a rotation, which differs from the exponential by θ³/12 to leading order.
+    #[test]
+    fn small_displacements_are_rotations_to_second_order() {
+        let axis = Vector3::new(0.36, -0.48, 0.8);
+        for size in [1e-3, 1e-6, 1e-9] {
+            let twist = Motion::new((axis * size).map(Wide::<4>::from), Vector3::zeros());
+            let small = small_displacement(&twist).rotation;
+            let rest = small * small.transpose() - Matrix3::identity();
+            // Some ten roundings of 256 bits.
+            assert!(rest.iter().all(|x| x.weight() < 1e-74), "{rest:?}");
+            let error = (small - displacement(&twist).rotation).map(f64::from).norm();
+            // The norm of the generator of a rotation about a unit axis is √2.
+            let expected = 2f64.sqrt() * size.powi(3) / 12.0;
+            assert!((error / expected - 1.0).abs() < 1e-5, "{size:e}: {error:e}, expected {expected:e}");
+        }
+    }
+}
