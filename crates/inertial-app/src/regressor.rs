@@ -1,7 +1,7 @@
 //! Identification from an externally computed regressor.
 
 use inertial::estimation::{
-    ColumnOrder, Prior, PriorKind, RegressorIdentification, RegressorOptions, RegressorRows,
+    ColumnOrder, Prior, PriorKind, RegressorIdentification, RegressorOptions, RegressorRows, Warning,
 };
 use inertial::mechanism::{Mechanism, ParameterBlock};
 use inertial::spatial::Inertia;
@@ -142,10 +142,7 @@ impl Subject {
             let [mass, radius] = BALL;
             let moment = Matrix3::from_diagonal_element(0.4 * mass * radius * radius);
             let ball = Inertia::from_com(mass, Vector3::zeros(), moment);
-            let note = format!(
-                "without a model the prior of each body is a ball of {mass} kg with a radius of {radius} m: values that the \
-                 rows do not determine come from it"
-            );
+            let note = Warning::BallPrior { mass, radius };
             ((1..=count).map(|k| format!("body{k}")).collect(), vec![ball; count], Some(note))
         };
         let options = RegressorOptions { prior_kind: self.prior_kind, prior_weight: self.prior_weight };

@@ -1,6 +1,7 @@
 //! Pages of `identify` and `validate`.
 
 use inertial::consistency::significant;
+use inertial::estimation::Warning;
 use inertial_app::choice::Choice as _;
 use inertial_app::{Context, Model, Result, flight, identify, payload, validate};
 
@@ -42,7 +43,7 @@ pub fn of_identification(
     page.fact("estimator", result.estimator);
     page.fact("random numbers", "none: the same inputs give the same page");
     page.severe.extend(result.reasons.iter().map(|r| super::sentence(&r.message)));
-    page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
+    page.warnings.extend(result.warnings.iter().map(advised));
     if possible < result.bodies.len() {
         page.warnings.push(
             "Some bodies are physically impossible: they fit the forces, but a simulator can become unstable with them. \
@@ -93,7 +94,7 @@ pub fn of_payload(
     page.tile(&format!("{} of {}", result.excited, result.rank), "parameters excited");
     page.residual_tile(result.fit_relative_rms, "residual of the fit");
     page.fact("estimator", result.estimator);
-    page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
+    page.warnings.extend(result.warnings.iter().map(advised));
     page.set_curves(curves);
     let robot = Robot::new(mechanism, None)?.shaped(model, context);
     page.robot = Some(robot.carrying(mechanism, link, &outcome.inertia())?);
@@ -122,7 +123,7 @@ pub fn of_momentum(
         page.tile(&significant(chi, 3), "χ² per degree of freedom");
     }
     page.fact("estimator", result.estimator);
-    page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
+    page.warnings.extend(result.warnings.iter().map(advised));
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
     page.robot = Some(Robot::new(mechanism, Some(&identified))?.shaped(model, context));
     page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), Some(p.model))));
@@ -180,15 +181,18 @@ fn parameters<'n>(all: impl Iterator<Item = (&'n str, Option<f64>)>) -> Vec<Para
 }
 
 /// Returns a warning as a sentence, followed by advice.
-fn advised(warning: &str) -> String {
-    let advice = if warning.starts_with("this motion does not show") {
-        ". The prior determines these; 'inertial design' finds a motion that excites them."
-    } else if warning.starts_with("not plausible") {
-        ". Check units and signs of the log, or add --friction, --offset or --bounds."
-    } else if warning.contains("the prior takes them from the distances") {
-        ". A model with estimates of its inertias makes a better prior (--prior FILE)."
-    } else {
-        ""
+fn advised(warning: &Warning) -> String {
+    let advice = match warning {
+        Warning::NotExcited { .. } => {
+            ". The prior determines these; 'inertial design' finds a motion that excites them."
+        }
+        Warning::Implausible { .. } => {
+            ". Check units and signs of the log, or add --friction, --offset or --bounds."
+        }
+        Warning::GuessedPrior { .. } => {
+            ". A model with estimates of its inertias makes a better prior (--prior FILE)."
+        }
+        _ => "",
     };
-    super::sentence(warning) + advice
+    super::sentence(&warning.to_string()) + advice
 }

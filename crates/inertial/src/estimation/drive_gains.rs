@@ -12,6 +12,7 @@ use crate::estimation::least_squares::fit::LEAST_NOISE;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::payload::link::PayloadLink;
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::Warning;
 use crate::linalg::Triangle;
 use crate::mechanism::JointType;
 use crate::optimize::SolverStatus;
@@ -185,21 +186,17 @@ impl Gains {
             parameter.set_std_error((parameter.std_error.powi(2) + variance).sqrt());
         }
         if !self.status.is_converged() {
-            result.warnings.push("the gains did not converge: the logs do not determine them".into());
+            result.warnings.push(Warning::GainsNotConverged);
         }
-        let open: Vec<String> = equations
+        let joints: Vec<String> = equations
             .row_names()
             .into_iter()
             .zip(self.values.iter().zip(&self.std_errors))
             .filter(|(_, (g, e))| **e > 0.2 * **g)
             .map(|(name, _)| name)
             .collect();
-        if !open.is_empty() {
-            result.warnings.push(format!(
-                "the gains of {} have standard errors above 20 %, and so have the parameters that depend on \
-                 them: add logs with a known payload",
-                open.join(", ")
-            ));
+        if !joints.is_empty() {
+            result.warnings.push(Warning::UncertainGains { joints });
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::consistent::problem::{LEAST_NOISE, PriorKind, covariance, unproven};
 use super::identification::result::BodyEstimate;
 use super::least_squares::solution::Solution;
+use crate::estimation::warning::Warnings;
 use crate::linalg::Triangle;
 use crate::optimize::{Cone, ConicLeastSquares, Options};
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters, PseudoInertia};
@@ -123,8 +124,9 @@ pub struct RegressorIdentification {
     pub fit: Vec<RowResidual>,
     /// Difference between the cost and its proven lower bound.
     pub duality_gap: f64,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
+    /// Warnings.
+    #[serde(flatten)]
+    pub warnings: Warnings,
 }
 
 /// Residual of one row of the samples.
@@ -259,7 +261,7 @@ impl RegressorRows {
             std_errors: (0..n).map(|i| covariance[(i, i)].max(0.0).sqrt()).collect(),
             fit: self.residuals(&found.x),
             duality_gap: found.gap(),
-            warnings: unproven(found.status, found.cost, found.lower_bound).into_iter().collect(),
+            warnings: Warnings(unproven(found.status, found.cost, found.lower_bound).into_iter().collect()),
             values: found.x.as_slice().to_vec(),
         })
     }

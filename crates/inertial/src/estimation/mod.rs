@@ -32,6 +32,7 @@ pub mod momentum;
 mod payload;
 mod reduction;
 mod redundant_terms;
+mod warning;
 
 pub use consistent::bounds::{BodyBounds, Bounds, Ellipsoid, Span};
 pub use consistent::intervals::{Interval, IntervalOptions, NoiseBounds, Quantity, intervals};
@@ -76,3 +77,4 @@ pub use reduction::online::Online;
 pub use reduction::row_filter::RowFilter;
 pub use reduction::source::LogSource;
 pub use reduction::summary::Summary;
+pub use warning::{RotorSplit, Warning, Warnings};

@@ -5,6 +5,7 @@ use nalgebra::{DMatrix, DVector, Matrix4};
 use crate::estimation::consistent::problem::{PriorKind, covariance, unproven};
 use crate::estimation::estimator::Solver;
 use crate::estimation::identification::identify::IdentifyOptions;
+use crate::estimation::warning::Warning;
 use crate::linalg::Triangle;
 use crate::optimize::log_cholesky::LogCholesky;
 use crate::optimize::manifold::Principal;
@@ -27,7 +28,7 @@ pub(crate) struct PossibleBody {
     pub covariance: DMatrix<f64>,
     pub gap: f64,
     /// Warning about the solve.
-    pub note: Option<String>,
+    pub warning: Option<Warning>,
 }
 
 /// Computes the physically consistent body that fits `a π ≈ b` best, for noise of unit variance.
@@ -89,6 +90,6 @@ pub(crate) fn possible_body(
         parameters: Parameters::from_column_slice(solution.x.as_slice()),
         covariance: covariance(&conic, &solution.x, &DMatrix::identity(10, 10))?,
         gap: solution.gap(),
-        note: unproven(solution.status, solution.cost, solution.lower_bound),
+        warning: unproven(solution.status, solution.cost, solution.lower_bound),
     })
 }

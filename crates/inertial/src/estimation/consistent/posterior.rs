@@ -17,6 +17,7 @@ use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Solver;
 use crate::estimation::least_squares::fit::LeastSquares;
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::Warning;
 use crate::linalg::Svd;
 use crate::optimize::sampling::Sampler;
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters};
@@ -82,14 +83,9 @@ pub struct Posterior {
 
 impl Posterior {
     /// Returns a warning about intervals that have not converged.
-    pub(crate) fn note(&self) -> Option<String> {
-        (self.effective_points < ENOUGH).then(|| {
-            format!(
-                "the credible intervals come from about {:.0} independent points and are rough: use a \
-                 stronger prior or more data",
-                self.effective_points
-            )
-        })
+    pub(crate) fn warning(&self) -> Option<Warning> {
+        let points = self.effective_points;
+        (points < ENOUGH).then_some(Warning::RoughIntervals { points })
     }
 }
 

@@ -4,6 +4,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::Result;
 use crate::consistency::nearest;
+use crate::estimation::warning::Warning;
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::spatial::{Inertia, PseudoInertia};
 
@@ -57,13 +58,8 @@ impl Prior {
     }
 
     /// Returns a warning about the prior.
-    pub(crate) fn note(&self) -> Option<String> {
-        (!self.guessed.is_empty()).then(|| {
-            format!(
-                "the model has no inertias of {}: the prior takes them from the distances between joints",
-                self.guessed.join(", ")
-            )
-        })
+    pub(crate) fn warning(&self) -> Option<Warning> {
+        (!self.guessed.is_empty()).then(|| Warning::GuessedPrior { links: self.guessed.clone() })
     }
 }
 

@@ -36,6 +36,7 @@ use crate::estimation::estimator::Solver;
 use crate::estimation::least_squares::fit::{LeastSquares, stacked};
 use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, information};
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::Warning;
 use crate::identifiability::Regrouping;
 use crate::linalg::{Cholesky, Svd, product};
 use crate::mechanism::{BodyKind, Mechanism};
@@ -113,7 +114,7 @@ pub struct ConsistentFit {
 
 impl ConsistentFit {
     /// Returns a warning if the solver stopped without the requested certificate.
-    pub fn note(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<Warning> {
         unproven(self.status, self.cost, self.lower_bound)
     }
 
@@ -439,15 +440,8 @@ pub(crate) fn covariance(
 }
 
 /// Returns a warning if a solver stopped without the requested certificate.
-pub(crate) fn unproven(status: SolverStatus, cost: f64, lower_bound: f64) -> Option<String> {
-    let gap = cost - lower_bound;
-    let how = if gap.is_finite() {
-        format!("with a duality gap of {gap:.1e}")
-    } else {
-        "without a bound on its optimality".to_owned()
-    };
-    let said = format!("the optimization stopped {how} at cost {cost:.6e}: better bodies may exist");
-    (!status.is_converged()).then_some(said)
+pub(crate) fn unproven(status: SolverStatus, cost: f64, lower_bound: f64) -> Option<Warning> {
+    (!status.is_converged()).then_some(Warning::NotProved { cost, lower_bound })
 }
 
 /// Returns rows `[A | b]` of the data in the unknowns of the equations, scaled to unit noise.

@@ -26,6 +26,7 @@ use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::fit::LeastSquares;
 use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::Warning;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
@@ -153,11 +154,12 @@ pub fn identify_fleet(
             shifted.rows_mut(0, added.len()).add_assign(&added);
             let rank = link.regrouping.rank();
             if found.excited < rank {
-                common.warnings.push(format!(
-                    "the motion of robot {} excites {} of the {rank} base parameters of its payload",
-                    k + 1,
-                    found.excited
-                ));
+                common.warnings.push(Warning::PayloadNotExcited {
+                    robot: Some(k + 1),
+                    excited: found.excited,
+                    of: rank,
+                    open: Vec::new(),
+                });
             }
             payload = Some(found);
         }

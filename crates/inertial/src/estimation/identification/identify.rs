@@ -22,11 +22,12 @@ use crate::estimation::identification::result::{
 use crate::estimation::identification::unmeasured::out_of_reach;
 use crate::estimation::least_squares::essential::essential;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, information};
-use crate::estimation::least_squares::robust::robust;
+use crate::estimation::least_squares::robust::{PASSES, robust};
 use crate::estimation::model_selection::evidence::Doubt;
 use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::measurements::Huber;
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::{RotorSplit, Warning, Warnings};
 use crate::linalg::{Triangle, singular_values};
 use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::optimize::Options;
@@ -138,11 +139,7 @@ pub fn identify(
         }
         let plain = equations.without_coupling_search();
         let (mut out, _) = identify_chosen(&plain, summary, validation, options)?;
-        out.warnings.push(
-            "a drive coupling was found but not adopted: physically consistent bodies do not explain the \
-             torques with it either"
-                .into(),
-        );
+        out.warnings.push(Warning::CouplingRejected);
         return Ok(out);
     }
     let squares = LeastSquares::new(equations, summary, weighting(options))?;
@@ -205,7 +202,7 @@ fn estimate_robust(
     let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
     let mut out = estimate(equations, summary, validation, &options, squares, doubts)?;
     if !settled {
-        out.warnings.push("the weights of outliers did not converge in 60 passes".into());
+        out.warnings.push(Warning::OutliersNotConverged { passes: PASSES });
     }
     Ok(out)
 }
@@ -237,15 +234,12 @@ fn estimate(
     doubts: &[Doubt],
 ) -> Result<Identification> {
     let mechanism = equations.mechanism();
-    let mut warnings = mechanism.warnings().to_vec();
+    let mut warnings = Warnings::of_model(mechanism.warnings());
     if let Some(closed) = equations.closed() {
-        warnings.extend_from_slice(closed.warnings());
+        warnings.extend(closed.warnings().iter().cloned().map(Warning::Model));
         if !equations.terms.is_empty() && closed.dof() < mechanism.nv() {
-            warnings.push(format!(
-                "joint terms are estimated for the independent joints {} only: friction of the other joints \
-                 is included as far as it has the same effect",
-                closed.independent_names().join(", ")
-            ));
+            let independent = closed.independent_names();
+            warnings.push(Warning::DependentJoints { independent });
         }
     }
     let essential = options.essential.then(|| essential(equations, summary, &squares)).transpose()?;
@@ -254,28 +248,17 @@ fn estimate(
     let names = equations.row_names();
     let (given, other): (Vec<_>, Vec<_>) =
         equations.grounded_rotors().partition(|(_, _, given)| *given > 0.0);
-    let separated = if options.estimator == Estimator::Consistent {
-        "a wide prior determines the split"
-    } else {
-        "all of it is assigned to the link"
-    };
-    for (rotors, how) in [(given, "the split is taken from the model"), (other, separated)] {
-        let joints: Vec<_> = rotors.iter().map(|&(row, _, _)| names[row].as_str()).collect();
+    let separated =
+        if options.estimator == Estimator::Consistent { RotorSplit::Prior } else { RotorSplit::Link };
+    for (rotors, split) in [(given, RotorSplit::Model), (other, separated)] {
+        let joints: Vec<_> = rotors.iter().map(|&(row, _, _)| names[row].clone()).collect();
         if !joints.is_empty() {
-            warnings.push(format!(
-                "the data determine only the sum of the rotor inertia of {} and the inertia of its link: \
-                 {how}",
-                joints.join(", ")
-            ));
+            warnings.push(Warning::RotorsNotSeparated { joints, split });
         }
     }
     if !squares.thin.is_empty() {
-        let joints: Vec<_> = squares.thin.iter().map(|&row| names[row].as_str()).collect();
-        warnings.push(format!(
-            "the log is too short to estimate the noise of {}: the average of all joints, relative to their \
-             forces, is used; record a longer log or use a higher cut-off",
-            joints.join(", ")
-        ));
+        let joints = squares.thin.iter().map(|&row| names[row].clone()).collect();
+        warnings.push(Warning::ShortLog { joints });
     }
     warnings.extend(unseen(equations, &hidden));
     warnings.extend(out_of_reach(equations, summary)?);
@@ -286,13 +269,13 @@ fn estimate(
     let (parameters, values, gap, mut covariance, rotors, spread) = if options.estimator
         == Estimator::Consistent
     {
-        warnings.extend(prior.note());
+        warnings.extend(prior.warning());
         let fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
-        warnings.extend(fit.note());
+        warnings.extend(fit.warning());
         if let Some(asked) = options.posterior {
             let wanted = options.consistency(&prior);
             let found = posterior(equations, summary, &squares, &wanted, &fit, asked)?;
-            warnings.extend(found.note());
+            warnings.extend(found.warning());
             credible = Some(found);
         }
         let gap = fit.cost - fit.lower_bound;
@@ -394,7 +377,7 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
 
 /// Names links that weigh more than three times the mass of the robot according to its model or to the distances between its
 /// joints: such estimates are implausible. A model without masses and distances (a body behind a sensor) is not tested.
-fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<String>> {
+fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<Warning>> {
     let says = |b: &Body| b.inertia.mass > 0.0 || b.placement.translation.norm() > 0.0;
     if !mechanism.bodies().iter().any(says) {
         return Ok(None);
@@ -402,19 +385,13 @@ fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<St
     let links = |(i, _): &(usize, &Inertia<f64>)| mechanism.bodies()[*i].kind == BodyKind::Link;
     let prior = Prior::new(mechanism)?;
     let robot: f64 = prior.bodies.iter().enumerate().filter(links).map(|(_, b)| b.mass).sum();
-    let heavy: Vec<String> = estimated
+    let links: Vec<(String, f64)> = estimated
         .bodies()
         .iter()
         .filter(|b| b.kind == BodyKind::Link && b.inertia.mass > 3.0 * robot)
-        .map(|b| format!("{} ({:.0} kg)", b.name, b.inertia.mass))
+        .map(|b| (b.name.clone(), b.inertia.mass))
         .collect();
-    Ok((!heavy.is_empty()).then(|| {
-        format!(
-            "not plausible: {} heavier than three times the whole robot (about {robot:.0} kg); its combinations with other \
-             parameters may still be right",
-            heavy.join(", ")
-        )
-    }))
+    Ok((!links.is_empty()).then_some(Warning::Implausible { links, robot }))
 }
 
 /// Returns the directions that the motion did not excite, by name.
@@ -426,17 +403,11 @@ fn not_shown(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String,
 }
 
 /// Names the unknowns that the unexcited directions involve.
-fn unseen(equations: &Equations<'_>, hidden: &Hidden) -> Option<String> {
-    let mut names: Vec<_> = hidden.unknowns().map(|i| equations.names[i].as_str()).collect();
-    let more = names.len().saturating_sub(12);
-    names.truncate(12);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (hidden.len() > 0).then(|| {
-        format!(
-            "this motion does not show {} of {} unknowns: combinations of {}{more}",
-            hidden.len(),
-            equations.len(),
-            names.join(", ")
-        )
+fn unseen(equations: &Equations<'_>, hidden: &Hidden) -> Option<Warning> {
+    (hidden.len() > 0).then(|| Warning::NotExcited {
+        missing: hidden.len(),
+        of: equations.len(),
+        kind: "unknowns",
+        names: hidden.unknowns().map(|i| equations.names[i].clone()).collect(),
     })
 }

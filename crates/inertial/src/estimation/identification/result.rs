@@ -17,6 +17,7 @@ use crate::estimation::identification::residuals::Residual;
 use crate::estimation::joint_model::terms::{Motor, Term};
 use crate::estimation::least_squares::essential::Essential;
 use crate::estimation::model_selection::evidence::TermChoice;
+use crate::estimation::warning::Warnings;
 use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::spatial::Inertia;
 
@@ -286,7 +287,8 @@ pub struct Identification {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<TermChoice>,
     /// Warnings.
-    pub warnings: Vec<String>,
+    #[serde(flatten)]
+    pub warnings: Warnings,
     /// All inertial parameters, for computation.
     #[serde(skip)]
     pub parameters: Vec<f64>,

@@ -6,12 +6,13 @@
 use crate::Result;
 use crate::estimation::equations::Equations;
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::Warning;
 use crate::identifiability::{AnalyzeOptions, Measured, analyze};
 use crate::mechanism::Base;
 
-/// Returns a message with the largest number of base parameters that the measured forces can excite, if some forces were not
+/// Returns a warning with the largest number of base parameters that the measured forces can excite, if some forces were not
 /// measured and that number is smaller.
-pub(crate) fn out_of_reach(equations: &Equations<'_>, summary: &Summary) -> Result<Option<String>> {
+pub(crate) fn out_of_reach(equations: &Equations<'_>, summary: &Summary) -> Result<Option<Warning>> {
     let mechanism = equations.mechanism();
     let coordinates = equations.coordinates();
     let measured: Vec<bool> = summary.factors.iter().map(|f| f.count > 0).collect();
@@ -52,11 +53,6 @@ pub(crate) fn out_of_reach(equations: &Equations<'_>, summary: &Summary) -> Resu
     if !wrench && (floating || equations.has_base_wrench()) {
         missing.push("the wrench on the base".to_owned());
     }
-    Ok((most < equations.rank()).then(|| {
-        format!(
-            "without {} no motion can excite more than {most} of the {} base parameters",
-            missing.join(" and "),
-            equations.rank()
-        )
-    }))
+    let of = equations.rank();
+    Ok((most < of).then_some(Warning::NotMeasured { missing, most, of }))
 }

@@ -11,7 +11,7 @@ use crate::estimation::reduction::summary::Summary;
 const CLIPPED: f64 = 0.710_2;
 
 /// Largest number of passes over the data, and the change (in standard errors, and relative for the noise) at which they stop.
-const PASSES: usize = 60;
+pub(crate) const PASSES: usize = 60;
 const SETTLED: f64 = 1e-3;
 
 /// Computes a robust least-squares estimate. Each row is weighted by the Huber weight of its residual, so each iteration needs a

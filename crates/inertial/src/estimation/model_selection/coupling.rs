@@ -14,6 +14,7 @@ use crate::estimation::joint_model::terms::{Feature, Motor, Term};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::model_selection::projection::Projection;
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::Warning;
 use crate::linalg::Svd;
 
 /// Decrease of the weighted squared residual from which a coupling is significant: odds of e¹⁵ to one. Four real robots without
@@ -33,7 +34,7 @@ const MOVES: f64 = 0.01;
 /// Selected drives, with notes.
 pub(crate) struct Found {
     pub motors: Vec<Motor>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Warning>,
 }
 
 /// Two drives of a pair, and the weighted squared residual with them.
@@ -89,7 +90,7 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
             .filter(|(v, shaft)| shaft[..] != [(**v, 1.0)])
             .map(|(&v, shaft)| format!("the drive of {} turns with {}", names[v], sum(shaft, &names)))
             .collect();
-        let said = said.join(" and ");
+        let coupling = said.join(" and ");
         pairs.retain(|p| !p.iter().any(|v| best.pair.contains(v)));
         let mut motors = out.motors.clone();
         for (&v, shaft) in best.pair.iter().zip(&best.shafts) {
@@ -100,20 +101,13 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
             continue;
         }
         if share >= SHARE {
-            out.notes.push(format!(
-                "{said}: found from the data, it explains {:.0} % of the squared residual of {} and {}",
-                100.0 * share.min(1.0),
-                names[best.pair[0]],
-                names[best.pair[1]]
-            ));
+            let joints = best.pair.map(|v| names[v].clone());
+            out.notes.push(Warning::CouplingAdopted { coupling, share: share.min(1.0), joints });
             for (&v, shaft) in best.pair.iter().zip(best.shafts) {
                 out.motors[v].shaft = shaft;
             }
         } else {
-            out.notes.push(format!(
-                "possibly {said}: it would explain {:.0} % of their squared residual; state it in a joint model to use it",
-                100.0 * share
-            ));
+            out.notes.push(Warning::CouplingPossible { coupling, share });
         }
     }
     Ok(out)

@@ -10,6 +10,7 @@ use crate::estimation::joint_model::terms::Term;
 use crate::estimation::model_selection::evidence::{Doubt, Selection, TermChoice, select};
 use crate::estimation::model_selection::{coupling, stribeck};
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::Warning;
 
 /// Largest number of coordinates for which Stribeck friction is tried. The search uses the columns of all joints at once, and its
 /// cost grows with the cube of their number.
@@ -24,7 +25,7 @@ pub(crate) struct Chosen<'m> {
     /// Whether drives that turn with two joints were found.
     pub coupled: bool,
     /// Notes on drive couplings.
-    notes: Vec<String>,
+    notes: Vec<Warning>,
     /// Decisions on terms.
     terms: Vec<TermChoice>,
     /// Uncertainty due to removed terms.
@@ -42,11 +43,7 @@ impl Chosen<'_> {
             .collect();
         contradicted.sort();
         if !contradicted.is_empty() {
-            result.warnings.push(format!(
-                "the fit gives negative values of {}, which is impossible, so these terms are left out: another term is \
-                 missing, or torque and motion are not simultaneous",
-                contradicted.join(", ")
-            ));
+            result.warnings.push(Warning::NegativeTerms { terms: contradicted });
         }
         let is_friction = |c: &TermChoice| [Term::Coulomb, Term::Viscous].iter().any(|t| t.name() == c.term);
         let mut joints: Vec<&str> = self

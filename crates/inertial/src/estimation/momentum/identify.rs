@@ -9,6 +9,7 @@ use crate::estimation::identification::identify::IdentifyOptions;
 use crate::estimation::identification::residuals::{Residual, Validation};
 use crate::estimation::identification::result::{BodyEstimate, ModelSize, bodies};
 use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
+use crate::estimation::warning::{Warning, Warnings};
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::{Error, Result};
 
@@ -120,7 +121,8 @@ pub struct MomentumIdentification {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,
     /// Warnings.
-    pub warnings: Vec<String>,
+    #[serde(flatten)]
+    pub warnings: Warnings,
     /// All inertial parameters, for computation.
     #[serde(skip)]
     pub parameters: Vec<f64>,
@@ -147,7 +149,7 @@ pub fn identify_momentum(
         Estimator::Eiv => equations.errors_in_variables(samples, stated()?)?,
         Estimator::Consistent => {
             let prior = options.prior(mechanism)?;
-            notes.extend(prior.note());
+            notes.extend(prior.warning());
             let found = equations.consistent(samples, noise, &options.consistency(&prior))?;
             duality_gap = Some(found.duality_gap);
             consistent = Some(found.parameters);
@@ -210,54 +212,39 @@ fn warnings(
     fit: &MomentumFit,
     noise: Option<&RateNoise>,
     estimator: Estimator,
-    notes: Vec<String>,
+    notes: Vec<Warning>,
     chi: Option<f64>,
     free: f64,
     bodies: &[BodyEstimate],
-) -> Vec<String> {
-    let mut out = equations.mechanism().warnings().to_vec();
+) -> Warnings {
+    let mut out = Warnings::of_model(equations.mechanism().warnings());
     let plain = estimator == Estimator::Ols;
     out.extend(notes);
     if estimator != Estimator::Consistent {
-        let impossible: Vec<_> = bodies.iter().filter(|b| !b.consistent).map(|b| b.name.as_str()).collect();
-        if !impossible.is_empty() {
-            out.push(format!(
-                "physically impossible: {}; use the consistent estimator",
-                impossible.join(", ")
-            ));
+        let bodies: Vec<_> = bodies.iter().filter(|b| !b.consistent).map(|b| b.name.clone()).collect();
+        if !bodies.is_empty() {
+            out.push(Warning::Impossible { bodies });
         }
     }
     if fit.seen < equations.len() {
         // Threshold for the main entries of a direction of unit length.
         let part = |i: &usize| fit.unseen.row(*i).norm() > 0.1;
-        let mut names: Vec<_> =
-            (0..equations.len()).filter(part).map(|i| equations.names[i].as_str()).collect();
-        let more = names.len().saturating_sub(12);
-        names.truncate(12);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        out.push(format!(
-            "this motion does not show {} of {} base parameters: combinations of {}{more}",
-            equations.len() - fit.seen,
-            equations.len(),
-            names.join(", ")
-        ));
+        out.push(Warning::NotExcited {
+            missing: equations.len() - fit.seen,
+            of: equations.len(),
+            kind: "base parameters",
+            names: (0..equations.len()).filter(part).map(|i| equations.names[i].clone()).collect(),
+        });
     }
     if !fit.status.is_converged() {
-        out.push(format!("the likelihood did not converge in {} steps", fit.steps));
+        out.push(Warning::LikelihoodNotConverged { steps: fit.steps });
     }
     if plain && noise.is_some() {
-        out.push(
-            "least squares is biased by the noise of the rates, which standard errors do not include: use eiv"
-                .into(),
-        );
+        out.push(Warning::Biased);
     }
     // Five standard deviations of χ²/free, with a margin for inexact positions.
     if let Some(chi) = chi.filter(|c| *c > 1.5 + 5.0 * (2.0 / free).sqrt() && !plain) {
-        out.push(format!(
-            "residuals are {:.2} times as large as the stated noise explains: the noise may be larger, or \
-             the geometry or positions wrong",
-            chi.sqrt()
-        ));
+        out.push(Warning::LargeResiduals { ratio: chi.sqrt() });
     }
     out
 }

@@ -20,6 +20,7 @@ use crate::estimation::joint_model::terms::{JointTerms, Term};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::Warning;
 use crate::mechanism::{BuildOptions, JointSpec, JointType, Link, Mechanism, MechanismBuilder};
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Result, nearest_hint};
@@ -266,9 +267,7 @@ impl SingleBody {
             }
         }
         if reversed {
-            out.warnings.push(
-                "the sensor measures the wrench of the body on the sensor: its readings were negated".into(),
-            );
+            out.warnings.push(Warning::WrenchNegated);
         }
         Ok(out)
     }

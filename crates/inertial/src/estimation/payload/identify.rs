@@ -25,6 +25,7 @@ use crate::estimation::least_squares::solution::UNSEEN;
 use crate::estimation::payload::force_sensor::measured_prior;
 use crate::estimation::payload::link::PayloadLink;
 use crate::estimation::reduction::summary::Summary;
+use crate::estimation::warning::{Warning, Warnings};
 use crate::linalg::{Svd, Triangle};
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters};
 use crate::{Error, Result};
@@ -76,24 +77,13 @@ pub fn identify_payload(
     loaded.check(equations)?;
     let mut problem = Problem::new(equations, link, loaded, unloaded)?;
     let fit = problem.fit(options.estimator == Estimator::Ols)?;
-    let mut warnings = equations.mechanism().warnings().to_vec();
+    let mut warnings = Warnings::of_model(equations.mechanism().warnings());
     let rank = link.regrouping.rank();
-    let open = match &fit.undetermined()[..] {
-        [] => None,
-        [one] => Some((*one).to_owned()),
-        [others @ .., last] => Some(format!("{} and {last}", others.join(", "))),
-    };
+    let open: Vec<String> = fit.undetermined().into_iter().map(Into::into).collect();
     if fit.seen < rank {
-        let open = open.map_or(String::new(), |open| format!("; it does not determine the {open}"));
-        warnings.push(format!(
-            "this motion excites {} of the {rank} base parameters of the payload{open}",
-            fit.seen
-        ));
-    } else if let Some(open) = open {
-        warnings.push(format!(
-            "the torques of this robot do not determine the {open} of the payload: only its base parameters \
-             are identified"
-        ));
+        warnings.push(Warning::PayloadNotExcited { robot: None, excited: fit.seen, of: rank, open });
+    } else if !open.is_empty() {
+        warnings.push(Warning::PayloadNotIdentifiable { open });
     }
     let values: [f64; 10] = std::array::from_fn(|i| fit.payload[i]);
     let (parameters, proven) = match options.estimator {
@@ -103,7 +93,7 @@ pub fn identify_payload(
             let prior = measured_prior(&values, &errors);
             let Reduced { a, b, .. } = problem.without_common(&problem.weights)?;
             let found = possible_body(a, b, &prior, options, fit.seen == 10)?;
-            warnings.extend(found.note);
+            warnings.extend(found.warning);
             (found.parameters, Some((found.gap, found.covariance)))
         }
     };
