@@ -1,7 +1,7 @@
 //! Identifiability analysis: parameters that some experiment can determine, and their combinations.
 
 use inertial::identifiability::{
-    Analysis, AnalyzeOptions, Comparison, Measured, Method, Regime, TotalMomentum, analyze, compare,
+    Analysis, AnalyzeOptions, Comparison, Measured, Method, Regime, TotalMomentum, Warning, analyze, compare,
 };
 use inertial::mechanism::{Base, DEFAULT_SNAP, Mechanism};
 use schemars::JsonSchema;
@@ -109,7 +109,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let mut analysis = analyze(&model.mechanism, &wanted).at(&model.label)?;
     let assumed = options.total_momentum.is_none() && wanted.total_momentum == TotalMomentum::Any;
     if assumed && analysis.total_momentum.is_some() && model.mechanism.base() == Base::Floating {
-        analysis.warnings.push(NO_WHEELS.to_owned());
+        analysis.warnings.push(Warning::NoWheels);
     }
     let Some(other) = &options.compare else {
         return Ok(Outcome { analysis, compared_with: None, comparison: None });
@@ -126,9 +126,6 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
 fn usual_momentum(mechanism: &Mechanism) -> TotalMomentum {
     if mechanism.wheels().is_empty() { TotalMomentum::Any } else { TotalMomentum::Zero }
 }
-
-const NO_WHEELS: &str = "the model has no wheels, so a known momentum (thrusters, a drift that is measured) is assumed; at zero total momentum \
-                         only ratios of parameters are identifiable";
 
 /// Builds the setup to compare with.
 fn set_up(other: &str, model: &Model, context: &Context<'_>) -> Result<(String, Mechanism)> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use inertial::Coded;
 use inertial::consistency::significant;
 use inertial::estimation::Validation;
 
@@ -96,9 +97,8 @@ pub enum Note {
     },
 }
 
-impl Note {
-    /// Returns a stable code.
-    pub fn code(&self) -> &'static str {
+impl Coded for Note {
+    fn code(&self) -> &'static str {
         match self {
             Self::Log { .. } => "log",
             Self::Model(_) => "model",
@@ -126,7 +126,9 @@ impl Note {
             Self::Mesh { .. } => "mesh",
         }
     }
+}
 
+impl Note {
     /// Returns the message, with options spelled as in the interface of the caller.
     pub fn message(&self, spell: &dyn Fn(&str) -> String) -> String {
         match self {
@@ -217,9 +219,10 @@ impl Note {
     }
 }
 
+/// Text with options spelled as on the command line.
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message(&str::to_owned))
+        f.write_str(&self.message(&as_flag))
     }
 }
 

@@ -19,10 +19,12 @@ mod definite;
 mod portable;
 mod product;
 mod triangle;
+mod vectorized;
 pub use definite::Definite;
 use portable::Portable;
 pub use product::product;
 pub use triangle::Triangle;
+pub use vectorized::vectorized;
 
 /// Error of a decomposition.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -71,4 +71,6 @@ pub mod unknowns;
 pub use nalgebra;
 
 mod error;
+mod warning;
 pub use error::{Error, Place, Result, nearest_hint};
+pub use warning::{Coded, Warnings};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use inertial::Warnings;
 use inertial::excitation::{Certificate, Coordinate, Design, Trajectory, Usage};
 use inertial::mechanism::BodyKind;
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use super::subject::{effort, measured, stuck_joints};
 use super::{Options, moving, rests};
-use crate::note::{SearchEnd, as_flag};
+use crate::note::SearchEnd;
 use crate::{Error, Model, Note, Result};
 
 const SCHEMA: &str = "inertial/design/1";
@@ -45,8 +46,9 @@ pub struct Outcome {
     pub interrupted: bool,
     /// Whether the search converged: further steps would not improve the motion.
     pub converged: bool,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
+    /// Warnings.
+    #[serde(flatten)]
+    pub warnings: Warnings<Note>,
     /// Moving coordinates with their limits.
     #[serde(skip)]
     pub coordinates: Vec<Coordinate>,
@@ -125,7 +127,7 @@ impl Outcome {
             trajectory: design.trajectory,
             interrupted: matches!(end, SearchEnd::Time(_) | SearchEnd::Stopped),
             converged: end == SearchEnd::Converged,
-            warnings: notes.iter().map(|note| note.message(&as_flag)).collect(),
+            warnings: Warnings(notes),
             coordinates: moving(own, mechanism),
             effort: effort(mechanism, own.margin),
             seed: own.seed,

@@ -6,6 +6,7 @@ mod sink;
 mod table;
 mod trajectory;
 
+use inertial::Warnings;
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, Mechanism};
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, JointForcesOf};
 use crate::model::{Summary, label};
-use crate::note::as_flag;
 use crate::progress::Unit;
 use crate::setting::Setting;
 use crate::{Context, Located, Model, Note, Result, ensure_option};
@@ -135,8 +135,9 @@ pub struct Outcome {
     pub seed: u64,
     /// Violation of conservation laws and loop constraints.
     pub drift: Drift,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
+    /// Warnings.
+    #[serde(flatten)]
+    pub warnings: Warnings<Note>,
 }
 
 /// Simulates a motion and writes the samples to `out`.
@@ -213,7 +214,7 @@ pub fn run(
         columns: output.names().to_vec(),
         seed: options.seed,
         drift,
-        warnings: notes.iter().map(|note| note.message(&as_flag)).collect(),
+        warnings: Warnings(notes),
     })
 }
 

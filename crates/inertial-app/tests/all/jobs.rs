@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use inertial::Coded as _;
 use inertial_app::choice::{Estimator, Friction};
 use inertial_app::{
     Context, Disk, Error, Given, Model, ModelOptions, Note, Progress, Silent, check, design, identify,

@@ -20,7 +20,6 @@ pub(crate) struct Spool {
     stored: usize,
     memory: Vec<f64>,
     file: Option<File>,
-    bytes: Vec<u8>,
     limit: usize,
 }
 
@@ -31,7 +30,7 @@ impl Spool {
     }
 
     fn with_limit(width: usize, limit: usize) -> Self {
-        Self { width, stored: 0, memory: Vec::new(), file: None, bytes: Vec::new(), limit }
+        Self { width, stored: 0, memory: Vec::new(), file: None, limit }
     }
 
     /// Returns the number of rows.
@@ -50,11 +49,7 @@ impl Spool {
             Some(file) => file,
             None => self.file.insert(temporary()?),
         };
-        for part in self.memory.chunks(WRITTEN) {
-            self.bytes.clear();
-            self.bytes.extend(part.iter().flat_map(|x| x.to_le_bytes()));
-            file.write_all(&self.bytes).map_err(|e| no_space(&e))?;
-        }
+        file.write_all(bytemuck::cast_slice(&self.memory)).map_err(|e| no_space(&e))?;
         self.stored += self.memory.len() / self.width.max(1);
         self.memory.clear();
         self.memory.shrink_to(WRITTEN);
@@ -65,15 +60,11 @@ impl Spool {
     pub fn read(&mut self, range: Range<usize>, out: &mut Vec<f64>) -> Result<()> {
         let stored = range.start.min(self.stored)..range.end.min(self.stored);
         if let Some(file) = self.file.as_mut().filter(|_| !stored.is_empty()) {
-            self.bytes.resize(stored.len() * self.width * 8, 0);
-            file.seek(SeekFrom::Start((stored.start * self.width * 8) as u64))
-                .and_then(|_| file.read_exact(&mut self.bytes))
+            let first = out.len();
+            out.resize(first + stored.len() * self.width, 0.0);
+            file.seek(SeekFrom::Start((stored.start * self.width * size_of::<f64>()) as u64))
+                .and_then(|_| file.read_exact(bytemuck::cast_slice_mut(&mut out[first..])))
                 .map_err(|e| no_space(&e))?;
-            out.extend(
-                self.bytes
-                    .chunks_exact(8)
-                    .map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])),
-            );
         }
         let kept = range.start.max(self.stored) - self.stored..range.end.max(self.stored) - self.stored;
         out.extend_from_slice(&self.memory[kept.start * self.width..kept.end * self.width]);

@@ -65,7 +65,7 @@ pub fn of_design(model: &Model, outcome: &Outcome, origin: Origin, context: &Con
     page.tile(&format!("{} of {}", certificate.rank, certificate.structural_rank), "base parameters excited");
     page.tile(&significant(certificate.scaled_condition, 4), "condition number, columns of equal length");
     page.tile(&weak, "unknowns stay weak");
-    page.warnings = outcome.warnings.iter().map(|w| super::sentence(w)).collect();
+    page.warnings = outcome.warnings.iter().map(|w| super::sentence(&w.to_string())).collect();
     page.fact("seed", outcome.seed.to_string());
     page.design = Some(serde_json::to_value(outcome)?);
     page.robot = Some(Robot::new(mechanism, None)?.shaped(model, context));

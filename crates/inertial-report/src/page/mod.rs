@@ -259,7 +259,7 @@ pub fn of_analysis(
         page.tile(&analysis.model.rotors, "rotors");
     }
     page.tile(&if analysis.certificate.exact { "proved" } else { "bounded" }, "the rank is");
-    page.warnings.clone_from(&analysis.warnings);
+    page.warnings = analysis.warnings.iter().map(ToString::to_string).collect();
     page.robot = Some(Robot::new(mechanism, None)?.shaped(model, context));
     page.fact("measured", analysis.measured);
     page.fact("method", analysis.method);

@@ -11,10 +11,11 @@ use serde::Serialize;
 use super::consistent::problem::{LEAST_NOISE, PriorKind, covariance, unproven};
 use super::identification::result::BodyEstimate;
 use super::least_squares::solution::Solution;
-use crate::estimation::warning::Warnings;
+use crate::estimation::warning::Warning;
 use crate::linalg::Triangle;
 use crate::optimize::{Cone, ConicLeastSquares, Options};
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters, PseudoInertia};
+use crate::warning::Warnings;
 use crate::{Error, Result};
 
 /// Number of parameters of a body.
@@ -126,7 +127,7 @@ pub struct RegressorIdentification {
     pub duality_gap: f64,
     /// Warnings.
     #[serde(flatten)]
-    pub warnings: Warnings,
+    pub warnings: Warnings<Warning>,
 }
 
 /// Residual of one row of the samples.
@@ -261,7 +262,7 @@ impl RegressorRows {
             std_errors: (0..n).map(|i| covariance[(i, i)].max(0.0).sqrt()).collect(),
             fit: self.residuals(&found.x),
             duality_gap: found.gap(),
-            warnings: Warnings(unproven(found.status, found.cost, found.lower_bound).into_iter().collect()),
+            warnings: unproven(found.status, found.cost, found.lower_bound).into_iter().collect(),
             values: found.x.as_slice().to_vec(),
         })
     }

@@ -77,4 +77,4 @@ pub use reduction::online::Online;
 pub use reduction::row_filter::RowFilter;
 pub use reduction::source::LogSource;
 pub use reduction::summary::Summary;
-pub use warning::{RotorSplit, Warning, Warnings};
+pub use warning::{RotorSplit, Warning};

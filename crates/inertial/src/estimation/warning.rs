@@ -1,11 +1,8 @@
 //! Warnings of estimates: codes, data and texts.
 
-use std::borrow::Cow;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use crate::warning::{Coded, Warnings};
 
 /// Largest number of names in a message; the others are counted.
 const NAMED: usize = 12;
@@ -21,7 +18,7 @@ pub enum RotorSplit {
     Link,
 }
 
-/// Warning about an estimate. [`fmt::Display`] gives the text, [`Warning::code`] a stable code for programs.
+/// Warning about an estimate. [`fmt::Display`] gives the text.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -167,9 +164,8 @@ pub enum Warning {
     },
 }
 
-impl Warning {
-    /// Returns a stable code.
-    pub fn code(&self) -> &'static str {
+impl Coded for Warning {
+    fn code(&self) -> &'static str {
         match self {
             Self::Model(_) => "model",
             Self::DependentJoints { .. } => "dependent-joints",
@@ -350,70 +346,9 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Warnings of a result. In JSON they are two fields of the result: `warnings`, the texts, and `warning_codes`, the codes in the same
-/// order.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(into = "WarningFields")]
-pub struct Warnings(pub Vec<Warning>);
-
-impl Warnings {
+impl Warnings<Warning> {
     /// Creates the list with the warnings about a model.
     pub(crate) fn of_model(texts: &[String]) -> Self {
-        Self(texts.iter().cloned().map(Warning::Model).collect())
-    }
-}
-
-impl Deref for Warnings {
-    type Target = Vec<Warning>;
-
-    fn deref(&self) -> &Vec<Warning> {
-        &self.0
-    }
-}
-
-impl DerefMut for Warnings {
-    fn deref_mut(&mut self) -> &mut Vec<Warning> {
-        &mut self.0
-    }
-}
-
-impl<'a> IntoIterator for &'a Warnings {
-    type Item = &'a Warning;
-    type IntoIter = std::slice::Iter<'a, Warning>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
-    }
-}
-
-/// JSON fields of [`Warnings`].
-#[derive(Serialize, JsonSchema)]
-struct WarningFields {
-    /// Warnings.
-    warnings: Vec<String>,
-    /// Stable codes of the warnings, in the same order.
-    warning_codes: Vec<&'static str>,
-}
-
-impl From<Warnings> for WarningFields {
-    fn from(warnings: Warnings) -> Self {
-        Self {
-            warnings: warnings.iter().map(Warning::to_string).collect(),
-            warning_codes: warnings.iter().map(Warning::code).collect(),
-        }
-    }
-}
-
-impl JsonSchema for Warnings {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        WarningFields::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        WarningFields::json_schema(generator)
+        texts.iter().cloned().map(Warning::Model).collect()
     }
 }

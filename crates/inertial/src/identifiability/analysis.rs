@@ -17,9 +17,11 @@ use super::loops::LoopAnswer;
 use super::options::{AnalyzeOptions, Method, checked_snap, experiment, order, recursion_applies};
 use super::parts::{ClosedAnswer, Parts, rank_as_written};
 use super::rpna::{Regime, Rpna};
+use super::warning::Warning;
 use crate::linalg::First;
 use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, LoopJoint, Mechanism};
 use crate::spatial::PARAMETER_NAMES;
+use crate::warning::Warnings;
 use crate::{Error, Result};
 
 /// Schema of the JSON object of an analysis.
@@ -152,8 +154,9 @@ pub struct Analysis {
     pub assumed: Vec<AssumedRelation>,
     /// Certificate of the rank.
     pub certificate: Certificate,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
+    /// Warnings.
+    #[serde(flatten)]
+    pub warnings: Warnings<Warning>,
     /// Base parameters by column, for computation.
     #[serde(skip)]
     pub regrouping: Regrouping,
@@ -225,7 +228,7 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
         }
         (Method::Auto, Err(why)) => {
             let mut finding = question.by_sampling(&geometry)?;
-            finding.warnings.push(format!("decided by exact sampling, not by the recursion: {why}"));
+            finding.warnings.push(Warning::Sampled { reason: why.to_string() });
             finding
         }
         (Method::Exact | Method::Drng, _) => question.by_sampling(&geometry)?,
@@ -292,21 +295,10 @@ fn analyze_closed(
     if let Some(moved) = repaired {
         let literal = rank(&|_| 0.0);
         analysis.rank_literal = literal.unwrap_or(0);
-        let as_written =
-            literal.map_or_else(|| "the loops do not move".into(), |r| format!("the rank is {r}"));
-        analysis.warnings.push(format!(
-            "the numbers of the file are rounded: relations between joint axes were restored by moving numbers by at most {moved:.1e}; \
-             as written {as_written}"
-        ));
+        analysis.warnings.push(Warning::Restored { moved, literal });
     }
     if !other_ranks.is_empty() {
-        let told = other_ranks.iter().map(|r| r.map_or_else(|| "unknown".to_owned(), |r| r.to_string()));
-        analysis.warnings.push(format!(
-            "several motion branches meet in the assembly configuration: the one that is used has rank {}; \
-             not used: rank {}",
-            analysis.rank,
-            told.collect::<Vec<_>>().join(", ")
-        ));
+        analysis.warnings.push(Warning::Branches { rank: analysis.rank, others: other_ranks });
     }
     Ok(analysis)
 }
@@ -323,8 +315,8 @@ fn report(
     let regrouping = finding.regrouping;
     let rank = regrouping.rank();
     let names = mechanism.parameter_names();
-    let mut warnings = mechanism.warnings().to_vec();
-    warnings.extend(finding.warnings);
+    let of_model = mechanism.warnings().iter().cloned().map(Warning::Model);
+    let mut warnings: Warnings<Warning> = of_model.chain(finding.warnings).collect();
     let rank_literal = literal_rank(question, options, geometry, rank_of, rank, &mut warnings);
     let root = mechanism.links().iter().find(|l| l.body.is_none()).map_or("ground", |l| l.name.as_str());
     let body_name =
@@ -362,10 +354,7 @@ fn report(
         BaseParameter { name: names[c].clone(), combination }
     });
     if !regrouping.is_listed() {
-        warnings.push(format!(
-            "the combinations of {rank} base parameters are too many to list; see null_space for their \
-             dependencies"
-        ));
+        warnings.push(Warning::NotListed { rank });
     }
     let mut null_space: Vec<NullCombination> = finding
         .null_space

@@ -5,6 +5,7 @@ use super::experiment::Experiment;
 use super::rpna::{BodySpan, Regime, Rpna};
 use super::sampling::Sampler;
 use super::topology::Topology;
+use super::warning::Warning;
 use crate::Result;
 use crate::linalg::{Echelon, First, Gap, Number, Pivot, Shadow, Svd};
 use crate::mechanism::{ExactGeometry, Mechanism};
@@ -69,8 +70,8 @@ pub struct Finding {
     pub null_space: Vec<(String, Vec<(usize, f64)>)>,
     /// Transfers for each joint of the recursion: its first body, the receiving body and the transfers across it.
     pub transfers: Vec<JointTransfers>,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
+    /// Warnings.
+    pub warnings: Vec<Warning>,
 }
 
 /// Transfers across one joint that change no measurement.

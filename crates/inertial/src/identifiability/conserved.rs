@@ -16,6 +16,7 @@ use nalgebra::Vector3;
 
 use super::certificate::Question;
 use super::experiment::{Conservation, Experiment, TotalMomentum};
+use super::warning::Warning;
 use crate::linalg::First;
 use crate::mechanism::{Base, BodyKind, ExactGeometry, Mechanism};
 
@@ -53,14 +54,12 @@ fn wheel_axes(mechanism: &Mechanism, snap: f64) -> Vec<(usize, Vector3<f64>)> {
     out
 }
 
-/// Returns notes for the user about a result under a conservation law.
-pub(super) fn notes(question: &Question<'_>, geometry: &ExactGeometry, rank: usize) -> Vec<String> {
+/// Returns warnings about a result under a conservation law.
+pub(super) fn notes(question: &Question<'_>, geometry: &ExactGeometry, rank: usize) -> Vec<Warning> {
     let Some(law) = &question.experiment.conservation else { return Vec::new() };
     let mut out = Vec::new();
     if law.axes.is_empty() {
-        out.push(
-            "without wheels and at zero total momentum only ratios of parameters are identifiable: one must be known".into(),
-        );
+        out.push(Warning::OnlyRatios);
     }
     if law.model_masses {
         let conservation = Some(Conservation { model_masses: false, ..law.clone() });
@@ -68,13 +67,10 @@ pub(super) fn notes(question: &Question<'_>, geometry: &ExactGeometry, rank: usi
         let generic =
             Question { experiment: &experiment, ..question.clone() }.sampled_rank::<First>(geometry);
         if generic != rank {
-            out.push(format!("the masses of the model are special: with other masses the rank is {generic}"));
+            out.push(Warning::SpecialMasses { generic });
         }
     } else {
-        out.push(
-            "the model does not give all masses: the combinations are those of a robot with random masses"
-                .into(),
-        );
+        out.push(Warning::RandomMasses);
     }
     out
 }

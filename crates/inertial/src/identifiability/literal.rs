@@ -2,6 +2,7 @@
 
 use super::certificate::Question;
 use super::options::AnalyzeOptions;
+use super::warning::Warning;
 use crate::mechanism::ExactGeometry;
 
 /// Maximum number of joints that are tested individually for rounding that changes the rank.
@@ -15,7 +16,7 @@ pub(super) type RankAsWritten<'a> = dyn Fn(&dyn Fn(usize) -> f64) -> Option<usiz
 
 /// Returns a warning that names the joint moved most by snapping, for the case that the combinations but not the rank
 /// changed.
-fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry) -> Option<String> {
+fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry) -> Option<Warning> {
     let (a, b) = (meant.to::<f64>(), literal.to::<f64>());
     let far = |i: usize| {
         let (a, b) = (&a.bodies[i].placement, &b.bodies[i].placement);
@@ -30,11 +31,10 @@ fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry
     })?;
     let mechanism = question.mechanism;
     let joint = &mechanism.joints()[mechanism.bodies()[worst].joint].name;
-    (turned.max(shifted / size) > WORTH_A_WORD).then(|| {
-        format!(
-            "the combinations are those of the geometry with rounded numbers corrected: joint {joint} was moved by {turned:.1e} rad and \
-             {shifted:.1e} m (as written: --snap 0)"
-        )
+    (turned.max(shifted / size) > WORTH_A_WORD).then(|| Warning::Moved {
+        joint: joint.clone(),
+        turned,
+        shifted,
     })
 }
 
@@ -46,7 +46,7 @@ pub(super) fn literal_rank(
     geometry: &ExactGeometry,
     rank_of: &RankAsWritten<'_>,
     rank: usize,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) -> usize {
     let mechanism = question.mechanism;
     let literal = ExactGeometry::new(mechanism, 0.0);
@@ -55,7 +55,7 @@ pub(super) fn literal_rank(
         return rank;
     }
     let Some(literal_rank) = rank_of(&|_| 0.0) else {
-        warnings.push("taken literally (--snap 0) the loops do not move: their geometry is rounded".into());
+        warnings.push(Warning::LiterallyRigid);
         return rank;
     };
     if literal_rank == rank {
@@ -73,22 +73,13 @@ pub(super) fn literal_rank(
         // No single joint causes the difference: several joints together, or gravity.
         guilty = suspects;
     }
-    let mut names: Vec<&str> = Vec::new();
+    let mut joints: Vec<String> = Vec::new();
     for body in guilty {
-        let name = mechanism.joints()[mechanism.bodies()[body].joint].name.as_str();
-        if !names.contains(&name) {
-            names.push(name);
+        let name = &mechanism.joints()[mechanism.bodies()[body].joint].name;
+        if !joints.contains(name) {
+            joints.push(name.clone());
         }
     }
-    let who = match names.as_slice() {
-        [] => "gravity lies".to_owned(),
-        [one] => format!("joint {one} lies"),
-        several => format!("joints {} lie", several.join(", ")),
-    };
-    warnings.push(format!(
-        "rank {rank} is that of the geometry with rounded numbers corrected; taken literally (--snap 0) it is {literal_rank}: \
-         {who} within {} of a special position without being in it",
-        options.snap
-    ));
+    warnings.push(Warning::LiteralRank { rank, literal: literal_rank, joints, snap: options.snap });
     literal_rank
 }

@@ -14,6 +14,7 @@ use super::family::{Family, Relations};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
 use super::rounding::{DOUBLES, Rounding};
+use super::warning::Warning;
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
 use crate::mechanism::{Assembled, AssumedRelation, Base, ExactAssembly, ExactGeometry};
@@ -427,7 +428,7 @@ impl Question<'_> {
     ) -> LoopAnswer {
         let Sampled { found, views, bound, repaired, unresolved, assumed } = sampled;
         let rank = found.rank;
-        let mut warnings = loops.closed.warnings().to_vec();
+        let warnings = loops.closed.warnings().iter().cloned().map(Warning::Model);
         let digits = 19 * N;
         let by = format!(
             "elimination with full pivoting of the regressor at random closed configurations, in {digits} digits"
@@ -505,7 +506,7 @@ impl Question<'_> {
         };
         let mut finding = self.finish(method, rows, certificate, velocities, tolerance);
         finding.regrouping.rescale(&found.lengths);
-        finding.warnings.append(&mut warnings);
+        finding.warnings.extend(warnings);
         LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired, assumed }
     }
 

@@ -30,6 +30,7 @@ pub mod sampling;
 pub mod sections;
 mod shared_coordinates;
 pub mod topology;
+mod warning;
 
 pub use analysis::{Analysis, BaseParameter, BodyReport, ModelSummary, NullCombination, analyze};
 pub use base_parameters::{Regrouping, Status};
@@ -40,3 +41,4 @@ pub use options::{AnalyzeOptions, Method};
 pub use rpna::{Regime, Rpna, Scope};
 pub use sampling::Sampler;
 pub use topology::Topology;
+pub use warning::Warning;

@@ -7,6 +7,7 @@ use super::rpna::{Rpna, Scope};
 use super::sampling::Sampler;
 use super::sections::local_rank;
 use super::topology::Topology;
+use super::warning::Warning;
 use crate::linalg::{Double, Echelon, First, Number, Pivot, Second, Shadow, Wide};
 use crate::mechanism::{ExactGeometry, Geometry};
 use crate::spatial::Parameters;
@@ -89,11 +90,7 @@ impl Question<'_> {
         let mut warnings = Vec::new();
         let second = Rpna::new(&geometry.to::<Second>(), topology, scope).nullity(topology);
         if second != nullity {
-            warnings.push(format!(
-                "the recursion gives rank {upper} modulo one prime and {} modulo another: the result is not \
-                 certain",
-                width - second
-            ));
+            warnings.push(Warning::PrimesDiffer { ranks: [upper, width - second] });
         }
         let field = geometry.to::<First>();
         let mut sampler = Sampler::new(self.mechanism, &field, self.experiment, self.seed);
@@ -106,9 +103,7 @@ impl Question<'_> {
             .collect();
         let lower = local_rank(&mut sampler, &field, topology, scope, &most);
         if lower != upper {
-            warnings.push(format!(
-                "the recursion gives rank {upper}, but at random configurations only {lower} rows are independent"
-            ));
+            warnings.push(Warning::RecursionDiffers { recursion: upper, sampled: lower });
         }
         let mut offsets = vec![0; self.mechanism.bodies().len()];
         for block in self.mechanism.parameter_blocks() {
@@ -212,7 +207,7 @@ impl Question<'_> {
         regrouping: &Regrouping,
         null_space: &[(String, Vec<(usize, f64)>)],
         numbers: &Geometry<Digits>,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<Warning>,
     ) -> bool {
         let seed = self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(FRESH);
         let mut sampler = Sampler::new(self.mechanism, numbers, self.experiment, seed);
@@ -227,10 +222,7 @@ impl Question<'_> {
             worst = vectors.fold(worst, f64::max);
         }
         if worst > RESIDUAL {
-            warnings.push(format!(
-                "the combinations differ from the torques at new configurations by {worst:.1e} of their \
-                 terms: the result is not certain"
-            ));
+            warnings.push(Warning::CombinationsDiffer { difference: worst });
         }
         worst <= RESIDUAL
     }

@@ -19,6 +19,7 @@ use super::experiment::Experiment;
 use super::loops::{LoopAnswer, Loops};
 use super::options::AnalyzeOptions;
 use super::rpna::{BodySpan, Regime};
+use super::warning::Warning;
 use crate::Result;
 use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, Mechanism, Part};
 
@@ -154,7 +155,7 @@ impl<'a> Parts<'a> {
     fn finding(&self, findings: &[&Finding]) -> Finding {
         let bodies = self.question.mechanism.bodies().len();
         let (mut spans, mut freedoms) = (vec![BodySpan::default(); bodies], vec![0; bodies]);
-        let mut warnings: Vec<String> = Vec::new();
+        let mut warnings: Vec<Warning> = Vec::new();
         for (part, finding) in self.all.iter().zip(findings) {
             for (b, &whole) in part.bodies.iter().enumerate() {
                 (spans[whole], freedoms[whole]) = (finding.spans[b], finding.freedoms[b]);

@@ -96,7 +96,7 @@ fn golden_models_in_all_variants() {
                 (want, want, true),
                 "{label}"
             );
-            assert_eq!((answer.method, &answer.warnings), ("rpna", &Vec::<String>::new()), "{label}");
+            assert_eq!((answer.method, answer.warnings.as_slice()), ("rpna", &[][..]), "{label}");
             assert_eq!(answer.base_parameters.len(), want);
             for b in &answer.base_parameters {
                 assert_eq!(b.combination[0], (b.name.clone(), 1.0));

@@ -340,7 +340,7 @@ fn motion_that_does_not_show_a_parameter_is_reported() {
     );
     let rank = inertial::linalg::rank(&gravity, 1e-10).unwrap().rank;
     assert_eq!((found.rank, found.excited), (36, rank));
-    assert!(found.warnings.iter().any(|w| w.code() == "not-excited"), "{:?}", found.warnings);
+    assert!(found.warnings.has("not-excited"), "{:?}", found.warnings);
     assert!(found.fit_relative_rms < 1e-9, "{}", found.fit_relative_rms);
 }
 

@@ -248,8 +248,12 @@ fn the_motion_followed_from_a_singular_start_does_not_depend_on_cut_tree_or_orde
                     // bound.
                     check_null_vectors_to(&name, &robot, &answer, 1e-6);
                     let null = world_null_space(&robot, &answer);
-                    let told: Vec<String> =
-                        answer.warnings.iter().filter(|w| w.contains("motion branches")).cloned().collect();
+                    let told: Vec<String> = answer
+                        .warnings
+                        .iter()
+                        .map(ToString::to_string)
+                        .filter(|w| w.contains("motion branches"))
+                        .collect();
                     let Some((space, words)) = &first else {
                         assert_eq!(told.len(), 2, "{name}: {told:?}");
                         first = Some((null, told));

@@ -199,7 +199,7 @@ fn rounded_linkages_in_an_inclined_plane_are_not_certified_by_mistake() {
 fn restored_relations_are_named_with_what_they_took() {
     let file = file("scissor lift", DOWN, &scissor_lift(2), 6);
     let found = analyze(&mechanism(&file.to_string()), &AnalyzeOptions::default()).unwrap();
-    assert!(found.warnings.iter().any(|w| w.contains("restored")), "{:?}", found.warnings);
+    assert!(found.warnings.has("restored"), "{:?}", found.warnings);
     assert!(!found.assumed.is_empty());
     for relation in &found.assumed {
         // Four numbers with errors of half a unit each, in a relation between two links.

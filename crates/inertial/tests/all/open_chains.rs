@@ -143,7 +143,7 @@ fn the_literal_rank_is_that_without_snapping() {
         let meant = analyze(m, &AnalyzeOptions::default()).unwrap();
         let literal = analyze(m, &AnalyzeOptions { snap: 0.0, ..AnalyzeOptions::default() }).unwrap();
         assert_eq!((literal.rank, literal.rank_literal), (meant.rank_literal, meant.rank_literal));
-        let told = meant.warnings.iter().any(|w| w.contains("taken literally"));
+        let told = meant.warnings.iter().any(|w| w.to_string().contains("taken literally"));
         assert_eq!(told, meant.rank != meant.rank_literal);
         assert!(literal.assumed.iter().all(|r| r.moved < 1e-12), "{:?}", literal.assumed);
     }

@@ -90,7 +90,7 @@ fn a_single_body_is_returned_exactly_with_its_offsets() {
                 assert_eq!(found.joints[3].name, "ft.tx");
                 assert_eq!(found.fit[5].joint, "ft.tz");
                 assert_eq!((found.rank, found.excited), (10, 10));
-                assert_eq!(found.warnings.iter().any(|w| w.code() == "wrench-negated"), sign < 0.0);
+                assert_eq!(found.warnings.has("wrench-negated"), sign < 0.0);
             }
         }
     }
@@ -188,7 +188,7 @@ fn what_is_held_still_or_too_short_is_told() {
     let summary = single.summary(&equations, &motion, &Wrenches::new(&with_offset(&wrench))).unwrap();
     let found = single.identify(&equations, &summary, None, &IdentifyOptions::default()).unwrap();
     assert_eq!((found.rank, found.excited), (10, 4));
-    assert!(found.warnings.iter().any(|w| w.code() == "not-excited"), "{:?}", found.warnings);
+    assert!(found.warnings.has("not-excited"), "{:?}", found.warnings);
     assert!((found.bodies[0].mass - truth.mass).abs() < 0.01 * truth.mass && found.bodies[0].consistent);
     // Inertias that are not excited are those of a ball of water: of a plausible order of magnitude, not of rounding errors.
     let ball = 0.4 * truth.mass * (0.75 * truth.mass / (std::f64::consts::PI * 1000.0)).powf(2.0 / 3.0);

@@ -135,7 +135,7 @@ fn few_samples_do_not_make_a_joint_count_for_ever_more() {
     for _ in 0..24 {
         let log = log(&arm, 40, 8.0, 5e-3, &mut rng);
         let out = found(&equations, &log, 0.5);
-        assert!(out.warnings.iter().any(|w| w.code() == "short-log"), "{:?}", out.warnings);
+        assert!(out.warnings.has("short-log"), "{:?}", out.warnings);
         sum += score(&equations, &out).powi(2);
         assert!(out.bodies.iter().all(|b| b.consistent && b.mass < 3.0 * 40.0));
     }

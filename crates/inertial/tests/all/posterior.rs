@@ -125,9 +125,7 @@ fn strong_data_give_gaussian_intervals() {
         IdentifyOptions { posterior: Some(PosteriorOptions::default()), ..IdentifyOptions::default() };
     let found = identify(&equations, &summary, None, &options).unwrap();
     let posterior = found.posterior.as_ref().unwrap();
-    assert!(
-        posterior.effective_points >= 400.0 && found.warnings.iter().all(|w| w.code() != "rough-intervals")
-    );
+    assert!(posterior.effective_points >= 400.0 && !found.warnings.has("rough-intervals"));
     assert_eq!(posterior.level, 0.95);
     for (parameter, interval) in found.base_parameters.iter().zip(&posterior.intervals) {
         assert_eq!(parameter.name, interval.name);

@@ -27,11 +27,12 @@ use crate::estimation::model_selection::evidence::Doubt;
 use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::measurements::Huber;
 use crate::estimation::reduction::summary::Summary;
-use crate::estimation::warning::{RotorSplit, Warning, Warnings};
+use crate::estimation::warning::{RotorSplit, Warning};
 use crate::linalg::{Triangle, singular_values};
 use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::optimize::Options;
 use crate::spatial::Inertia;
+use crate::warning::Warnings;
 use crate::{Error, Result};
 
 /// Options of [`identify`].

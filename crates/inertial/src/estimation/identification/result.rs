@@ -17,9 +17,10 @@ use crate::estimation::identification::residuals::Residual;
 use crate::estimation::joint_model::terms::{Motor, Term};
 use crate::estimation::least_squares::essential::Essential;
 use crate::estimation::model_selection::evidence::TermChoice;
-use crate::estimation::warning::Warnings;
+use crate::estimation::warning::Warning;
 use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::spatial::Inertia;
+use crate::warning::Warnings;
 
 /// Name and size of the mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -288,7 +289,7 @@ pub struct Identification {
     pub terms: Vec<TermChoice>,
     /// Warnings.
     #[serde(flatten)]
-    pub warnings: Warnings,
+    pub warnings: Warnings<Warning>,
     /// All inertial parameters, for computation.
     #[serde(skip)]
     pub parameters: Vec<f64>,

@@ -4,6 +4,8 @@
 //! these speeds the column is interpolated in `ln vₛ` (six points: with an error of 3 thousandths of its height at `δ = 2`, and of
 //! 1 ten-thousandth at `δ = 1`).
 
+use crate::linalg::vectorized;
+
 /// Exponents of the Stribeck curve: Tustin and Gaussian.
 pub(crate) const EXPONENTS: [f64; 2] = [1.0, 2.0];
 /// Number of speeds at which columns are stored: from 3 mm/s (or mrad/s) to 3 m/s (rad/s), in steps of 0.36 in the logarithm.
@@ -36,11 +38,11 @@ impl Bend {
     pub(crate) fn apply(self, speeds: &mut [f64]) {
         let factor = 1.0 / self.speed;
         // Computing a power costs as much as the rest; the usual exponents do not need it.
-        match self.exponent {
+        vectorized(|| match self.exponent {
             1.0 => speeds.iter_mut().for_each(|v| *v = signed(*v, v.abs() * factor)),
             2.0 => speeds.iter_mut().for_each(|v| *v = signed(*v, (*v * factor) * (*v * factor))),
             exponent => speeds.iter_mut().for_each(|v| *v = signed(*v, (v.abs() * factor).powf(exponent))),
-        }
+        });
     }
 
     /// Returns whether the mean over speeds up to `reach` away differs from the value at the centre.
@@ -78,6 +80,7 @@ impl Bend {
 }
 
 /// Returns `sign(v) exp(−power)`, or zero if it is negligible.
+#[inline(always)]
 fn signed(v: f64, power: f64) -> f64 {
     let value = exp_of_negative(if power > NOTHING { NOTHING } else { power }).copysign(v);
     if v == 0.0 || power > NOTHING { 0.0 } else { value }
@@ -87,6 +90,7 @@ fn signed(v: f64, power: f64) -> f64 {
 ///
 /// Summaries store 40 columns per joint. This implementation has no branches and no calls, so that loops over samples are
 /// vectorized, unlike library exponentials. Its results are bitwise identical on every processor.
+#[inline(always)]
 fn exp_of_negative(x: f64) -> f64 {
     // ln 2 as a sum of two parts: products of the first part with integers up to 2¹¹ are exact.
     const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];

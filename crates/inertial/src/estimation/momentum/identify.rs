@@ -9,8 +9,9 @@ use crate::estimation::identification::identify::IdentifyOptions;
 use crate::estimation::identification::residuals::{Residual, Validation};
 use crate::estimation::identification::result::{BodyEstimate, ModelSize, bodies};
 use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
-use crate::estimation::warning::{Warning, Warnings};
+use crate::estimation::warning::Warning;
 use crate::mechanism::{BodyKind, Mechanism};
+use crate::warning::Warnings;
 use crate::{Error, Result};
 
 /// Integration rule from rates to positions.
@@ -122,7 +123,7 @@ pub struct MomentumIdentification {
     pub duality_gap: Option<f64>,
     /// Warnings.
     #[serde(flatten)]
-    pub warnings: Warnings,
+    pub warnings: Warnings<Warning>,
     /// All inertial parameters, for computation.
     #[serde(skip)]
     pub parameters: Vec<f64>,
@@ -216,7 +217,7 @@ fn warnings(
     chi: Option<f64>,
     free: f64,
     bodies: &[BodyEstimate],
-) -> Warnings {
+) -> Warnings<Warning> {
     let mut out = Warnings::of_model(equations.mechanism().warnings());
     let plain = estimator == Estimator::Ols;
     out.extend(notes);

@@ -25,9 +25,10 @@ use crate::estimation::least_squares::solution::UNSEEN;
 use crate::estimation::payload::force_sensor::measured_prior;
 use crate::estimation::payload::link::PayloadLink;
 use crate::estimation::reduction::summary::Summary;
-use crate::estimation::warning::{Warning, Warnings};
+use crate::estimation::warning::Warning;
 use crate::linalg::{Svd, Triangle};
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters};
+use crate::warning::Warnings;
 use crate::{Error, Result};
 
 /// Smallest noise, relative to the largest joint force. It keeps weights finite on noise-free data.

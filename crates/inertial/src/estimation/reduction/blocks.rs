@@ -1,7 +1,7 @@
 //! Consecutive blocks of a log, whose sums of products are stored separately for standard errors and model tests.
 
 use crate::estimation::reduction::sum_products::dot;
-use crate::linalg::Triangle;
+use crate::linalg::{Triangle, vectorized};
 
 /// Number of blocks of one log.
 pub const BLOCKS: usize = 16;
@@ -60,13 +60,14 @@ impl Gram {
     /// Adds the first `width` columns of rows that are given column by column.
     pub fn add_rows(&mut self, columns: &[f64], rows: usize, width: usize) {
         self.upper.resize(width * (width + 1) / 2, 0.0);
-        let column = |k: usize| &columns[k * rows..(k + 1) * rows];
-        let mut entries = self.upper.iter_mut();
-        for i in 0..width {
-            for (j, entry) in (i..width).zip(&mut entries) {
-                *entry += dot(column(i), column(j));
+        vectorized(|| {
+            let mut entries = self.upper.iter_mut();
+            for i in 0..width {
+                for (j, entry) in (i..width).zip(&mut entries) {
+                    *entry += dot(&columns[i * rows..(i + 1) * rows], &columns[j * rows..(j + 1) * rows]);
+                }
             }
-        }
+        });
         self.rows += rows;
     }
 
@@ -78,12 +79,14 @@ impl Gram {
             for (column, out) in columns.chunks_exact(rows).zip(&mut difference) {
                 *out = column[j] - column[i];
             }
-            let mut rest = &mut self.upper[..];
-            for (i, &own) in difference.iter().enumerate() {
-                let (entries, after) = rest.split_at_mut(width - i);
-                entries.iter_mut().zip(&difference[i..]).for_each(|(entry, x)| *entry += own * x);
-                rest = after;
-            }
+            vectorized(|| {
+                let mut rest = &mut self.upper[..];
+                for (i, &own) in difference.iter().enumerate() {
+                    let (entries, after) = rest.split_at_mut(width - i);
+                    entries.iter_mut().zip(&difference[i..]).for_each(|(entry, x)| *entry += own * x);
+                    rest = after;
+                }
+            });
         }
         self.rows += pairs.len();
     }

@@ -11,7 +11,7 @@ use crate::estimation::reduction::row_filter::RowFilter;
 use crate::estimation::reduction::rows::{BLOCK, RowBlock, Visitor};
 use crate::estimation::reduction::sum_products::dot;
 use crate::estimation::reduction::term_columns::ShaftSpeeds;
-use crate::linalg::Triangle;
+use crate::linalg::{Triangle, vectorized};
 
 /// Approximate number of differences of rows that are stored; more are not needed for whiteness tests.
 const DIFFERENCES: usize = 2048;
@@ -161,9 +161,12 @@ impl<'d> Reduction<'d> {
             if k + 1 == width {
                 self.block.extend(self.kept.iter().map(|&c| column[c - waiting.first]));
             } else if k + 2 < width {
-                let weights = filter.column_weights();
-                let mean = |&c: &usize| dot(weights, &column[start(c)..start(c) + weights.len()]);
-                self.block.extend(self.kept.iter().map(mean));
+                append_means(
+                    filter.column_weights(),
+                    column,
+                    self.kept.iter().map(|&c| start(c)),
+                    &mut self.block,
+                );
             }
         }
         let rows = self.kept.len();
@@ -180,8 +183,7 @@ impl<'d> Reduction<'d> {
             } else {
                 let force = k + 2 >= width;
                 let weights = if force { filter.weights() } else { filter.column_weights() };
-                let mean = |&c: &usize| dot(weights, &column[start(c)..start(c) + weights.len()]);
-                self.block.extend(self.kept.iter().map(mean));
+                append_means(weights, column, self.kept.iter().map(|&c| start(c)), &mut self.block);
             }
         }
         waiting.next += whole.len() * every;
@@ -320,6 +322,22 @@ impl Visitor for Reduction<'_> {
         waiting.len += rows.count;
         Ok(())
     }
+}
+
+/// Appends the weighted sums of the values from each of the `starts`.
+fn append_means(
+    weights: &[f64],
+    column: &[f64],
+    starts: impl ExactSizeIterator<Item = usize>,
+    out: &mut Vec<f64>,
+) {
+    let first = out.len();
+    out.resize(first + starts.len(), 0.0);
+    vectorized(|| {
+        for (out, start) in out[first..].iter_mut().zip(starts) {
+            *out = dot(weights, &column[start..start + weights.len()]);
+        }
+    });
 }
 
 /// Multiplies rows by the square root of their Huber weight.

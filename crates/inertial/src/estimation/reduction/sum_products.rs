@@ -1,6 +1,7 @@
 //! Sums of products of long columns.
 
 /// Returns the scalar product, with four parallel sums: the compiler must not reorder a single sum.
+#[inline(always)]
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
     let tail: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(x, y)| x * y).sum();
