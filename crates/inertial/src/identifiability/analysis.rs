@@ -211,7 +211,8 @@ fn as_map<K: Serialize, V: Serialize, S: Serializer>(
 pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analysis> {
     let experiment = experiment(mechanism, options)?;
     let order = order(mechanism, &options.choose)?;
-    let question = Question { mechanism, experiment: &experiment, order, seed: options.seed };
+    let literal = options.snap == 0.0;
+    let question = Question { mechanism, experiment: &experiment, order, seed: options.seed, literal };
     let geometry = ExactGeometry::new(mechanism, checked_snap(options.snap)?);
     if !mechanism.loops().is_empty() || options.method == Method::Drng {
         return analyze_closed(&question, options, &geometry);

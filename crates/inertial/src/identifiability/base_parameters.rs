@@ -7,6 +7,19 @@ use crate::{Error, Result};
 /// description.
 const MOST_COEFFICIENTS: usize = 1_000_000;
 
+/// Entries of null vectors (of order one, in units of the size of the mechanism) below this are rounding errors of the
+/// numbers of a file, unless every digit is significant.
+pub(super) const FAINT: f64 = 1e-14;
+
+/// Entries between [`FAINT`] and this may be intended, so that no entry counts as a rounding error.
+const PLAIN: f64 = 1e-12;
+
+/// Largest entry of null vectors none of whose pivots is a rounding error.
+const LARGEST: f64 = 1e10;
+
+/// Entries above this result from a pivot that is a rounding error of double precision.
+const HUGE: f64 = 3e13;
+
 /// Identifiability of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -106,9 +119,63 @@ pub struct Dependence<T> {
     /// Null vectors by position in the order; each has its last entry, with value one, at that position.
     vectors: Vec<Option<Vec<(usize, T)>>>,
     tolerance: f64,
+    /// Factors of the columns: the vectors are in these units.
+    units: Option<Vec<f64>>,
+    /// Whether a pivot may be a rounding error of the file.
+    pub doubtful: bool,
 }
 
 impl<T: Written> Dependence<T> {
+    /// Creates the echelon form from null vectors of a geometry whose numbers are rounded to double precision.
+    ///
+    /// An entry that is zero in the intended geometry can be 1e-16 in a file. Such entries are dropped if that leaves
+    /// no doubt: the remaining entries are much larger, and the number of base parameters does not change. `units` are
+    /// powers of two that bring the entries of each column to one scale.
+    pub fn of_rounded(
+        order: Vec<usize>,
+        null_vectors: &[Vec<(usize, T)>],
+        tolerance: f64,
+        units: &[f64],
+    ) -> Self {
+        let mut exact = Self::new(order.clone(), null_vectors.iter().cloned(), tolerance);
+        let (least, largest) = exact.extremes(units);
+        if least >= FAINT && largest <= HUGE {
+            return exact;
+        }
+        let factors: Option<Vec<T>> = units.iter().map(|&u| power_of_two::<T>(u).inverse()).collect();
+        let scaled = |vector: &Vec<(usize, T)>| -> Vec<(usize, T)> {
+            let Some(factors) = &factors else { return vector.clone() };
+            let mut out: Vec<(usize, T)> = vector.iter().map(|&(c, x)| (c, x * factors[c])).collect();
+            let largest = out.iter().max_by(|a, b| a.1.weight().total_cmp(&b.1.weight()));
+            let scale = largest.and_then(|(_, x)| x.inverse()).unwrap_or_else(T::one);
+            out.iter_mut().for_each(|(_, x)| *x *= scale);
+            out
+        };
+        let mut rounded = Self::new(order, null_vectors.iter().map(scaled), FAINT.max(tolerance));
+        let (least, greatest) = rounded.extremes(&vec![1.0; units.len()]);
+        let same_size = rounded.vectors.iter().flatten().count() == exact.vectors.iter().flatten().count();
+        let same_base = || rounded.base() == exact.base();
+        if same_size && least >= PLAIN && greatest <= LARGEST && (largest > HUGE || same_base()) {
+            rounded.units = Some(units.to_vec());
+            return rounded;
+        }
+        exact.doubtful = largest > HUGE;
+        exact
+    }
+
+    /// Returns the smallest and the largest entry of the null vectors relative to their own column.
+    fn extremes(&self, units: &[f64]) -> (f64, f64) {
+        let mut out = (f64::INFINITY, 0.0f64);
+        for vector in self.vectors.iter().flatten() {
+            let Some(&(own, _)) = vector.last() else { continue };
+            for &(p, x) in vector {
+                let size = x.weight() * (units[self.order[own]] / units[self.order[p]]);
+                out = (out.0.min(size), out.1.max(size));
+            }
+        }
+        out
+    }
+
     /// Creates the echelon form from a basis of the null space, given as sparse vectors of (column, value).
     ///
     /// Columns are taken in the order of `order`, which contains each column once. A base parameter is a column that
@@ -134,7 +201,7 @@ impl<T: Written> Dependence<T> {
             }
             work.clear();
         }
-        Self { order, place, vectors, tolerance }
+        Self { order, place, vectors, tolerance, units: None, doubtful: false }
     }
 
     /// Returns the columns of the base parameters, ascending.
@@ -162,7 +229,11 @@ impl<T: Written> Dependence<T> {
                 combinations[row[self.order[p]]].push((c, (-x).written()));
             }
         }
-        Regrouping { parameters: width, base, combinations, status }
+        let mut out = Regrouping { parameters: width, base, combinations, status };
+        if let Some(units) = &self.units {
+            out.rescale(units);
+        }
+        out
     }
 
     /// Reduces the null vectors so that each dependent column is a combination of base columns only, starting from the
@@ -302,6 +373,14 @@ impl Regrouping {
 
 fn check(what: &'static str, found: usize, expected: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
+}
+
+/// Converts a power of two to another number type.
+fn power_of_two<T: Number>(x: f64) -> T {
+    let two = T::one() + T::one();
+    let exponent = x.log2().round() as i32;
+    let base = if exponent < 0 { two.inverse().unwrap_or_else(T::one) } else { two };
+    (0..exponent.unsigned_abs()).fold(T::one(), |power, _| power * base)
 }
 
 /// Dense accumulator that records which entries were modified.

@@ -52,6 +52,16 @@ pub struct Certificate {
     pub upper_by: String,
 }
 
+impl Certificate {
+    /// Makes the result numeric, because a pivot of the combinations may be a rounding error of the file.
+    pub(super) fn withdraw(&mut self) {
+        self.exact = false;
+        self.kind = CertificateKind::Numeric;
+        self.error_probability = None;
+        self.upper_by += "; no proof: a coefficient may be a rounding error of the file";
+    }
+}
+
 /// Result of one method.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -97,6 +107,8 @@ pub struct Question<'a> {
     pub order: Vec<usize>,
     /// Seed of random configurations.
     pub seed: u64,
+    /// Whether every digit of the geometry is significant, so that no small number counts as a rounding error.
+    pub literal: bool,
 }
 
 impl Question<'_> {
@@ -132,7 +144,8 @@ impl Question<'_> {
             lower_by: by.clone(),
             upper_by: by,
         };
-        Ok(self.finish("numeric", rows, certificate, self.velocities(geometry), f64::TOLERANCE))
+        let units = self.units(geometry);
+        Ok(self.finish("numeric", rows, certificate, self.velocities(geometry), f64::TOLERANCE, &units))
     }
 
     pub(super) fn velocities(&self, geometry: &ExactGeometry) -> Vec<usize> {
@@ -141,7 +154,7 @@ impl Question<'_> {
     }
 
     /// Computes spans, transfers and base parameters from a row space; entries up to `tolerance` of its reduced form
-    /// count as zero.
+    /// count as zero. `units` are those of [`Dependence::of_rounded`].
     pub(super) fn finish<T: Written>(
         &self,
         method: &'static str,
@@ -149,6 +162,7 @@ impl Question<'_> {
         certificate: Certificate,
         velocities: Vec<usize>,
         tolerance: f64,
+        units: &[f64],
     ) -> Finding {
         let bodies = self.mechanism.bodies().len();
         let mut spans = vec![BodySpan::default(); bodies];
@@ -162,7 +176,11 @@ impl Question<'_> {
             }
             spans[block.body].identifiable = span.rank();
         }
-        let dependence = self.dependence(&mut space, tolerance);
+        let dependence = self.dependence(&mut space, tolerance, units);
+        let mut certificate = certificate;
+        if dependence.doubtful {
+            certificate.withdraw();
+        }
         let mut freedoms = vec![0; bodies];
         let base = dependence.base();
         for block in self.mechanism.parameter_blocks() {
@@ -189,12 +207,18 @@ impl Question<'_> {
 
     /// Returns the columns that depend on earlier columns; entries up to `tolerance` of the reduced form of a row space
     /// count as zero.
-    pub(super) fn dependence<T: Written>(&self, space: &mut Echelon<T>, tolerance: f64) -> Dependence<T> {
+    pub(super) fn dependence<T: Written>(
+        &self,
+        space: &mut Echelon<T>,
+        tolerance: f64,
+        units: &[f64],
+    ) -> Dependence<T> {
         let null = space.null_space();
         let depending = |tolerance: f64| {
             let entries =
                 |x: &Vec<T>| x.iter().copied().enumerate().filter(|(_, x)| x.weight() > tolerance).collect();
-            Dependence::new(self.order.clone(), null.iter().map(entries), tolerance)
+            let vectors: Vec<Vec<(usize, T)>> = null.iter().map(entries).collect();
+            self.depending(&vectors, tolerance, units)
         };
         let dependence = depending(tolerance);
         // If all entries of a null vector are below the tolerance, keep the small entries as well.
@@ -202,6 +226,26 @@ impl Question<'_> {
             return depending(T::TOLERANCE);
         }
         dependence
+    }
+
+    /// Returns the echelon form of sparse null vectors.
+    pub(super) fn depending<T: Written>(
+        &self,
+        null_vectors: &[Vec<(usize, T)>],
+        tolerance: f64,
+        units: &[f64],
+    ) -> Dependence<T> {
+        if self.literal {
+            return Dependence::new(self.order.clone(), null_vectors.iter().cloned(), tolerance);
+        }
+        Dependence::of_rounded(self.order.clone(), null_vectors, tolerance, units)
+    }
+
+    /// Returns powers of two that bring masses, first moments and inertias to one scale.
+    pub(super) fn units(&self, geometry: &ExactGeometry) -> Vec<f64> {
+        let mut out = vec![1.0; self.mechanism.parameter_count()];
+        self.rescale(&mut out, unit(geometry).recip());
+        out
     }
 
     /// Returns rows of the regressor in floating point, with lengths in units of the size of the robot and columns

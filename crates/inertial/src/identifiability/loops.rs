@@ -504,7 +504,8 @@ impl Question<'_> {
         } else {
             Explanation::default()
         };
-        let mut finding = self.finish(method, rows, certificate, velocities, tolerance);
+        let mut finding =
+            self.finish(method, rows, certificate, velocities, tolerance, &vec![1.0; found.lengths.len()]);
         finding.regrouping.rescale(&found.lengths);
         finding.warnings.extend(warnings);
         LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired, assumed }
@@ -513,7 +514,7 @@ impl Question<'_> {
     /// Returns the null space in a canonical basis, as long as that basis is well conditioned.
     fn null_space<const N: usize>(&self, found: &Extended<N>, tolerance: f64) -> Vec<Vec<Wide<N>>> {
         let mut rows = found.rows.clone();
-        let canonical = self.dependence(&mut rows, tolerance).null_space();
+        let canonical = self.dependence(&mut rows, tolerance, &vec![1.0; found.lengths.len()]).null_space();
         // If rows were truncated at the rounding error, or a pivot is a rounding error, use the largest pivots instead.
         let is_clear = canonical.len() == rows.width() - rows.rank()
             && canonical.iter().flatten().all(|x| x.weight() <= LARGEST_ENTRY);

@@ -1,7 +1,7 @@
 //! Analysis of open chains: the recursion gives the result, sections give the lower bound, and fresh configurations
 //! verify the combinations.
 
-use super::base_parameters::{Dependence, Regrouping, Written};
+use super::base_parameters::{FAINT, Regrouping, Written};
 use super::certificate::{Certificate, CertificateKind, Finding, JointTransfers, Question};
 use super::rpna::{Rpna, Scope};
 use super::sampling::Sampler;
@@ -9,7 +9,7 @@ use super::sections::local_rank;
 use super::topology::Topology;
 use super::warning::Warning;
 use crate::linalg::{Double, Echelon, First, Number, Pivot, Second, Shadow, Wide};
-use crate::mechanism::{ExactGeometry, Geometry};
+use crate::mechanism::ExactGeometry;
 use crate::spatial::Parameters;
 use crate::{Error, Result};
 
@@ -119,10 +119,11 @@ impl Question<'_> {
             row.iter().map(num_traits::Zero::is_zero).collect()
         };
         let vectors = null.iter().map(|(_, v)| v);
-        let regrouping = if width <= MOST_WIDE {
-            self.regroup::<Digits>(vectors, silent)
+        let units = self.units(geometry);
+        let (regrouping, doubtful) = if width <= MOST_WIDE {
+            self.regroup::<Digits>(vectors, &units, silent)
         } else {
-            self.regroup::<Double>(vectors, silent)
+            self.regroup::<Double>(vectors, &units, silent)
         };
         let null_space: Vec<(String, Vec<(usize, f64)>)> = null
             .iter()
@@ -133,9 +134,9 @@ impl Question<'_> {
                 (format!("transfer across joint {joint}"), values)
             })
             .collect();
-        let holds = self.check(&regrouping, &null_space, &geometry.to::<Digits>(), &mut warnings);
+        let holds = self.check(&regrouping, &null_space, geometry, &mut warnings);
         let restricted = found.restricted as f64;
-        let certificate = Certificate {
+        let mut certificate = Certificate {
             rank_lower: lower,
             rank_upper: upper,
             exact: lower == upper && second == nullity && holds,
@@ -149,6 +150,9 @@ impl Question<'_> {
             upper_by: "parameter transfers that change no measurement, by the recursion (RPNA) modulo two primes of 61 bits"
                 .into(),
         };
+        if doubtful {
+            certificate.withdraw();
+        }
         let mut spans = found.bodies.clone();
         if scope.wrench {
             let moving = Rpna::new(&field, topology, scope.regime);
@@ -162,8 +166,9 @@ impl Question<'_> {
     fn regroup<'v, V: Rounded>(
         &self,
         null: impl Iterator<Item = &'v Vec<(usize, Real)>>,
+        units: &[f64],
         silent: impl FnOnce() -> Vec<bool>,
-    ) -> Regrouping
+    ) -> (Regrouping, bool)
     where
         Real<V>: Written,
     {
@@ -171,7 +176,10 @@ impl Question<'_> {
             let number = |x: &Real| Real::<V> { exact: x.exact, value: V::rounded(x.value) };
             v.iter().map(|(c, x)| (*c, number(x))).collect()
         };
-        Dependence::new(self.order.clone(), null.map(rounded), 0.0).regrouping(silent)
+        let vectors: Vec<Vec<(usize, Real<V>)>> = null.map(rounded).collect();
+        let dependence = self.depending(&vectors, 0.0, units);
+        let doubtful = dependence.doubtful;
+        (dependence.regrouping(silent), doubtful)
     }
 
     fn transfers(&self, found: &Rpna<Real>, topology: &Topology) -> (Vec<usize>, Vec<JointTransfers>) {
@@ -206,17 +214,18 @@ impl Question<'_> {
         &self,
         regrouping: &Regrouping,
         null_space: &[(String, Vec<(usize, f64)>)],
-        numbers: &Geometry<Digits>,
+        geometry: &ExactGeometry,
         warnings: &mut Vec<Warning>,
     ) -> bool {
+        let (numbers, units) = (geometry.to::<Digits>(), self.units(geometry));
         let seed = self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(FRESH);
-        let mut sampler = Sampler::new(self.mechanism, numbers, self.experiment, seed);
+        let mut sampler = Sampler::new(self.mechanism, &numbers, self.experiment, seed);
         let mut row = Vec::new();
         let mut worst = 0.0f64;
         for _ in 0..FRESH {
             sampler.row(&mut row);
             let values: Vec<f64> = row.iter().map(|&x| x.into()).collect();
-            worst = worst.max(missed_by_combinations(regrouping, &values));
+            worst = worst.max(missed_by_combinations(regrouping, &values, &units));
             let all = values.iter().fold(SMALLEST_ROW, |a: f64, b| a.max(b.abs()));
             let vectors = null_space.iter().map(|(_, v)| missed_by_vector(v, &values, NOTHING * all));
             worst = vectors.fold(worst, f64::max);
@@ -266,24 +275,23 @@ impl Question<'_> {
         };
         let velocities = self.velocities(geometry);
         let uncertain = || Error::Numeric("sampling gives no certain rank: try another seed".into());
-        let width = self.mechanism.parameter_count();
+        let (width, units) = (self.mechanism.parameter_count(), self.units(geometry));
         let mut finding = if width <= MOST_WIDE / 2 {
             let space = self.sampled_space::<Digits>(geometry, rank).ok_or_else(uncertain)?;
-            self.finish("exact", space, certificate, velocities, 0.0)
+            self.finish("exact", space, certificate, velocities, 0.0, &units)
         } else {
             let space = self.sampled_space::<Double>(geometry, rank).ok_or_else(uncertain)?;
-            self.finish("exact", space, certificate, velocities, 0.0)
+            self.finish("exact", space, certificate, velocities, 0.0, &units)
         };
         let mut warnings = Vec::new();
-        finding.certificate.exact &=
-            self.check(&finding.regrouping, &[], &geometry.to::<Digits>(), &mut warnings);
+        finding.certificate.exact &= self.check(&finding.regrouping, &[], geometry, &mut warnings);
         finding.warnings.extend(warnings);
         Ok(finding)
     }
 }
 
 /// Returns the residual of the combinations on a row, relative to the terms of each column.
-fn missed_by_combinations(regrouping: &Regrouping, row: &[f64]) -> f64 {
+fn missed_by_combinations(regrouping: &Regrouping, row: &[f64], units: &[f64]) -> f64 {
     if !regrouping.is_listed() {
         return 0.0;
     }
@@ -296,9 +304,13 @@ fn missed_by_combinations(regrouping: &Regrouping, row: &[f64]) -> f64 {
         }
     }
     let all = size.iter().fold(SMALLEST_ROW, |a: f64, &b| a.max(b));
-    // Ignore columns that contain only rounding errors.
-    let missed = left.iter().zip(&size).filter(|(_, s)| **s > NOTHING * all).map(|(l, s)| l.abs() / s);
-    missed.fold(0.0, f64::max)
+    let scaled = size.iter().zip(units).fold(0.0, |a: f64, (s, u)| a.max(s * u));
+    // Ignore columns that contain only rounding errors of this arithmetic or of the file.
+    let counts = |((l, s), u): ((&f64, &f64), &f64)| {
+        let is_zero = *s <= NOTHING * all || l.abs() * u <= FAINT * scaled;
+        if is_zero { 0.0 } else { l.abs() / s }
+    };
+    left.iter().zip(&size).zip(units).map(counts).fold(0.0, f64::max)
 }
 
 /// Returns the residual of a null vector on a row, relative to its terms; terms up to `nothing` count as zero.

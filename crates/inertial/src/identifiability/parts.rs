@@ -98,7 +98,8 @@ impl<'a> Parts<'a> {
     fn ask<'p>(&'p self, part: &'p Part) -> Question<'p> {
         let mechanism = &part.mechanism;
         let order = (0..mechanism.parameter_count()).collect();
-        Question { mechanism, experiment: &self.experiment, order, seed: self.question.seed }
+        let (seed, literal) = (self.question.seed, self.question.literal);
+        Question { mechanism, experiment: &self.experiment, order, seed, literal }
     }
 
     /// Computes the rank of the whole from the ranks of the parts.

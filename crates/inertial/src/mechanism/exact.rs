@@ -180,6 +180,11 @@ fn literal(x: f64) -> Surd {
     Surd { n, d: 1, e, root: 1 }
 }
 
+/// Returns the multiple of 15° nearest to an angle (radians).
+fn nearest_special(radians: f64) -> f64 {
+    ((radians.to_degrees() / STEP).round() * STEP).to_radians()
+}
+
 /// Angle with exact cosine and sine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Angle {
@@ -211,16 +216,19 @@ impl Angle {
     }
 
     /// Recognises an angle as [`Angle::recognise`] does; in addition, a multiple of 15° that was rounded (or truncated)
-    /// to some decimals is recognised if it is within `rounded`.
+    /// to some decimals is recognised if it is within `rounded`. The angle may be written as its supplement: a rotation
+    /// by 3.14159265359 about y is 2e-13 about y after half turns about z and x.
     pub fn recognise_rounded(radians: f64, tolerance: f64, rounded: f64) -> Self {
-        let nearest = ((radians.to_degrees() / STEP).round() * STEP).to_radians();
-        let written = |digits: i32| {
-            let unit = 10f64.powi(-digits);
+        use std::f64::consts::PI;
+        let written = |radians: f64, digits: i32| {
+            let (unit, nearest) = (10f64.powi(-digits), nearest_special(radians));
             let n = (nearest / unit).trunc();
             [n - 1.0, n, n + 1.0].iter().any(|n| (n * unit - radians).abs() <= WRITTEN)
                 && (nearest - radians).abs() < unit
         };
-        let near = (nearest - radians).abs() <= rounded && (3..=12).any(written);
+        let forms = [radians, PI - radians, -PI - radians, radians - PI, radians + PI];
+        let near = (nearest_special(radians) - radians).abs() <= rounded
+            && forms.iter().any(|&form| (3..=12).any(|digits| written(form, digits)));
         Self::recognise(radians, if near { rounded } else { tolerance })
     }
 

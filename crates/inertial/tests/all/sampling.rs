@@ -13,7 +13,13 @@ use inertial::mechanism::{Base, ExactGeometry, Mechanism};
 use nalgebra::DMatrix;
 
 fn question<'a>(mechanism: &'a Mechanism, experiment: &'a Experiment) -> Question<'a> {
-    Question { mechanism, experiment, order: (0..mechanism.parameter_count()).collect(), seed: 3 }
+    Question {
+        mechanism,
+        experiment,
+        order: (0..mechanism.parameter_count()).collect(),
+        seed: 3,
+        literal: false,
+    }
 }
 
 fn complete(mechanism: &Mechanism, regime: Regime) -> Experiment {

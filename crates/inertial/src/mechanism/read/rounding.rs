@@ -2,8 +2,16 @@
 
 use crate::mechanism::{JointSpec, Rounding};
 
-/// Number of significant digits from which a number counts as written with full double precision.
-const FULL: i32 = 12;
+/// Number of significant digits from which a number counts as written with full double precision. Constants such as
+/// 3.14159265359 have twelve.
+const FULL: i32 = 14;
+
+/// Unit of the last decimal up to which angles may differ by [`TYPED`] units: constants that were typed by hand, such as 1.570796325,
+/// can be wrong in the last digit.
+const FINE: f64 = 1e-8;
+
+/// Error of fine angles, in units of the last decimal.
+const TYPED: f64 = 4.0;
 
 /// Number of decimals to which shorter numbers are at least exact (for lengths near one): 0.25 means 0.2500.
 const LEAST: i32 = 4;
@@ -93,7 +101,9 @@ pub(super) fn mark(joints: &mut [JointSpec], numbers: &[Numbers]) {
     let coarse = coarse(numbers.iter().flat_map(|n| &n.angles));
     for (joint, n) in joints.iter_mut().zip(numbers) {
         let axis = if is_exact(&n.axis) { 0.0 } else { unit(&n.axis, LEAST) };
-        let (angle, length) = (unit(&n.angles, angles) + axis, unit(&n.lengths, lengths));
+        let angle = unit(&n.angles, angles);
+        let angle = if angle <= FINE { TYPED * angle } else { angle } + axis;
+        let length = unit(&n.lengths, lengths);
         joint.rounding = Some(Rounding { angle, length, axis, coarse });
     }
 }

@@ -111,7 +111,7 @@ pub fn check_sound(name: &str, robot: &Mechanism) {
     let geometry = ExactGeometry::new(robot, DEFAULT_SNAP);
     let experiment = Experiment::complete(robot.base() == Base::Floating, Regime::Full);
     let order = (0..robot.parameter_count()).collect();
-    let question = Question { mechanism: robot, experiment: &experiment, order, seed: 1 };
+    let question = Question { mechanism: robot, experiment: &experiment, order, seed: 1, literal: false };
     let loops = Loops::new(&question, &geometry, DEFAULT_SNAP).unwrap();
     let answer = question.with_loops(&loops, false, true).unwrap();
     assert_eq!(answer.explanation.unsound, 0, "{name}");
