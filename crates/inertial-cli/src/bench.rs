@@ -184,7 +184,7 @@ impl Bench<'_> {
         }
         let closed = ClosedMechanism::new(m)?;
         let states = states(&closed, SAMPLES);
-        let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
+        let terms = JointTerms::friction().with(|t| t.offset = true);
         let equations = Equations::new(m, terms, DEFAULT_SNAP)?;
         let (q, v, a) = stacked(&states, SAMPLES);
         let (mut tau, mut scratch) = (vec![0.0; v.len()], inverse.scratch());
@@ -200,7 +200,7 @@ impl Bench<'_> {
         let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted)?;
         let prior = Prior::new(m)?;
         for (name, solver) in [("lmi", Solver::Barrier), ("manifold", Solver::Manifold)] {
-            let wanted = Consistency { solver, ..Consistency::new(&prior, 1.0) };
+            let wanted = Consistency::new(&prior, 1.0).with(|c| c.solver = solver);
             self.measure(name, &states, |_| {
                 black_box(ConsistentFit::new(&equations, &summary, &squares, &wanted)?);
                 Ok(())

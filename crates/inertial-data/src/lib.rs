@@ -7,7 +7,7 @@
 //!
 //! let robot = urdf::read(&std::fs::read_to_string("robot.urdf")?)?.build(&BuildOptions::default())?;
 //! let log = prepare(&robot, &Log::read("log.csv".as_ref())?, &Options::default())?;
-//! let friction = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
+//! let friction = JointTerms::friction();
 //! let equations = Equations::new(&robot, friction, DEFAULT_SNAP)?;
 //! let summary = Summary::new(&equations, &log.measurements(&equations)?)?;
 //! let result = identify(&equations, &summary, None, &IdentifyOptions::default())?;

@@ -35,7 +35,12 @@ pub fn identify_regressor<'py>(
         .ok_or_else(|| unknown("column_order", order, words::<ColumnOrder>()))?;
     let prior_kind = PriorKind::from_word(prior_kind)
         .ok_or_else(|| unknown("prior_kind", prior_kind, words::<PriorKind>()))?;
-    let subject = Subject { bodies, order, prior_kind, prior_weight };
+    let subject = Subject::default().with(|s| {
+        s.bodies = bodies;
+        s.order = order;
+        s.prior_kind = prior_kind;
+        s.prior_weight = prior_weight;
+    });
     let model = mechanism.map(|m| m.get().model());
     let held = Held::default();
     let count = subject.count(model.as_ref().map(|m| &m.mechanism)).map_err(|e| of_job(&e, &held))?;

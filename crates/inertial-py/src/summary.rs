@@ -254,7 +254,7 @@ impl Summary {
     ) -> PyResult<(Self, Vec<String>)> {
         let (observer, model) = (Observer::new(), self.mechanism.get().model());
         let held = Arc::new((*inputs.held()).clone().with_texts(&self.texts));
-        let options = identify::Options { logs, ..self.options(py)? };
+        let options = self.options(py)?.with(|o| o.logs = logs);
         let (watched, read) = (Arc::clone(&observer), Arc::clone(&held));
         let work =
             move || identify::summarize(&model, &options, &Context { inputs: &*read, progress: &*watched });

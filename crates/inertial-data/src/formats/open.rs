@@ -21,6 +21,7 @@ use crate::{Error, Place, Result, plain_io};
 
 /// Options for reading a file.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Source {
     /// Column map, for names and units other than the standard ones.
     pub map: Option<ColumnMap>,
@@ -31,6 +32,8 @@ pub struct Source {
     /// Whether columns keep the names and units of the file.
     pub raw: bool,
 }
+
+inertial::with_changes!(Source);
 
 /// Opens a log: a text table (also compressed with gzip), Parquet, `.npz`, `.npy`, `.mat`, HDF5, MCAP, `.db3`, a ROS 1 bag, a rosbag2
 /// folder or a LeRobot dataset. The format is recognized by the content, also if compressed with Zstandard. `-` is standard input.

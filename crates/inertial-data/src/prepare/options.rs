@@ -50,6 +50,7 @@ pub enum Need {
 
 /// Options of the preparation of a log.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// Cut-off of the low-pass.
     pub cutoff: Cutoff,
@@ -79,6 +80,8 @@ pub struct Options {
     /// Requirement for the pose of a floating base. If it is optional and absent, it stays neutral and the twist must be measured.
     pub base_pose: Need,
 }
+
+inertial::with_changes!(Options);
 
 impl Default for Options {
     fn default() -> Self {

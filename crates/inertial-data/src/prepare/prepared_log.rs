@@ -475,7 +475,7 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
 ///     text += &format!("{t},{},{}\n", 5.0 * (3.0 * t).sin(), (3.0 * t).cos());
 /// }
 /// let log = Log::collect(CsvReader::new(text.as_bytes(), "log.csv")?)?;
-/// let options = Options { extra: vec!["ft.fz".into(), "gyro.x".into()], ..Options::default() };
+/// let options = Options::default().with(|o| o.extra = vec!["ft.fz".into(), "gyro.x".into()]);
 /// let prepared = prepare_columns(&log, &["gyro.x"], &options)?;
 /// assert_eq!(prepared.extra.len(), 2 * prepared.len());
 /// # Ok::<(), inertial_data::Error>(())
