@@ -213,6 +213,7 @@ pub struct Summary {
     /// Number of degrees of freedom, with closed loops.
     pub dof: usize,
     /// Kind of the base: `fixed` or `floating`.
+    #[schemars(extend("enum" = ["fixed", "floating"]))]
     pub base: &'static str,
     /// Gravity (m/s²).
     pub gravity: [f64; 3],
