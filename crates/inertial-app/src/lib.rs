@@ -34,6 +34,7 @@ pub mod curves;
 pub mod design;
 #[cfg(not(target_family = "wasm"))]
 pub mod disk;
+mod encoding;
 mod error;
 pub mod estimate;
 pub mod export;

@@ -33,7 +33,10 @@ mod error;
 mod filter;
 mod formats;
 mod log;
+mod options;
 mod prepare;
+mod reader;
+mod temporary;
 
 pub use columns::assignment::Columns;
 pub use columns::map::ColumnMap;
@@ -49,12 +52,12 @@ pub use formats::csv::CsvReader;
 pub use formats::lerobot::LeRobotReader;
 pub use formats::open::{Source, open, open_as, renamed};
 pub use formats::parquet::ParquetReader;
-pub use formats::reader::{LogRows, Reader};
 pub use formats::write_parquet::write_parquet;
 pub use log::Log;
+pub use options::{Cutoff, Filter, Need, Options};
 pub use prepare::fixed_lag::{FixedLag, StreamSample};
-pub use prepare::options::{Cutoff, Filter, Need, Options};
 pub use prepare::prepared_log::{Prepared, PreparedLog, prepare, prepare_columns};
+pub use reader::{LogRows, Reader};
 
 /// Converts a nonnegative number to a count; large ones saturate.
 fn count(x: f64) -> usize {

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clean::spool::temporary_copy;
 use crate::columns::map::ColumnMap;
 use crate::columns::recognition::Recognition;
 use crate::formats::arrays::{ArrayReader, hdf5, mat, npy};
@@ -15,8 +14,9 @@ use crate::formats::csv::CsvReader;
 use crate::formats::kinds;
 use crate::formats::lerobot::{self, LeRobotReader};
 use crate::formats::parquet::{self, ParquetReader};
-use crate::formats::reader::{LogRows, Reader};
 use crate::formats::zstd;
+use crate::reader::{LogRows, Reader};
+use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
 
 /// Options for reading a file.

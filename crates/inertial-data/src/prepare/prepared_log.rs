@@ -16,9 +16,9 @@ use crate::columns::layout::Layout;
 use crate::filter::cutoff::{self, SMEAR};
 use crate::filter::zero_phase::Kernel;
 use crate::formats::log_reader::LogReader;
-use crate::formats::reader::Reader;
 use crate::prepare::poses::{self, NumberedRows};
 use crate::prepare::record::{Record, Recorder};
+use crate::reader::Reader;
 use crate::{Columns, Error, Log, Options, Result, count};
 
 /// Rate after decimation, in cut-offs: four is the Nyquist rate for frequencies below 2 f₀ (−48 dB there); twice that adds a margin.

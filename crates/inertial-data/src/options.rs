@@ -1,7 +1,9 @@
 //! Options of the preparation of a log.
 
-use crate::clean::delay::LONGEST;
 use crate::{Error, Result};
+
+/// Maximum delay (s) that is corrected.
+const LONGEST: f64 = 1.0;
 
 /// Cut-off of the low-pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
