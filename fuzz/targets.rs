@@ -84,7 +84,7 @@ pub fn macros(bytes: &[u8]) -> bool {
 /// Lists the columns of a log, then identifies a robot from it.
 pub fn log(bytes: &[u8]) -> bool {
     let log = written("log", bytes);
-    let listing = columns::Options { log: log.clone(), ..columns::Options::default() };
+    let listing = columns::Options::default().with(|o| o.log.clone_from(&log));
     judged(columns::run(Some(robot()), &listing, &context(&Disk::default())));
     let mut options = plain();
     options.logs = vec![log];
@@ -124,7 +124,10 @@ pub fn summary(bytes: &[u8]) -> bool {
 /// Simulates a robot along a trajectory.
 pub fn trajectory(bytes: &[u8]) -> bool {
     let trajectory = written("trajectory", bytes);
-    let options = simulate::Options { trajectory, ignore_limits: true, ..simulate::Options::default() };
+    let options = simulate::Options::default().with(|o| {
+        o.trajectory = trajectory;
+        o.ignore_limits = true;
+    });
     // No more rows are written than these: a trajectory may be long.
     let mut rows = Rows(1000);
     judged(simulate::run(robot(), &options, &context(&Disk::default()), Some(&mut rows)))
@@ -134,13 +137,12 @@ pub fn trajectory(bytes: &[u8]) -> bool {
 pub fn stream(bytes: &[u8]) -> bool {
     let file = File::open(written("stream", bytes)).unwrap();
     let plain = plain();
-    let options = follow::Options {
-        unknowns: plain.unknowns,
-        estimate: plain.estimate,
-        log: plain.log,
-        every: 1e9,
-        ..follow::Options::default()
-    };
+    let options = follow::Options::default().with(|o| {
+        o.unknowns = plain.unknowns;
+        o.estimate = plain.estimate;
+        o.log = plain.log;
+        o.every = 1e9;
+    });
     judged(follow::run(robot(), Box::new(file), "stream", &options, &context(&Disk::default()), &mut |_| {
         Ok(())
     }))

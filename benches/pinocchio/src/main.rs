@@ -430,7 +430,7 @@ fn run() -> Result<(), String> {
         };
         let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
         let base = if base == "floating" { Base::Floating } else { Base::Fixed };
-        let options = BuildOptions { base: Some(base), ..BuildOptions::default() };
+        let options = BuildOptions::default().with(|o| o.base = Some(base));
         let mechanism = read::model(&text, &read::no_includes)
             .and_then(|builder| builder.build(&options))
             .map_err(|e| format!("{path}: {e}"))?;

@@ -12,6 +12,7 @@ use crate::{Context, Located, Model, Result, bail, choice, ensure_option};
 /// Options of the analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Measured quantities; joint torques by default, with a floating base also the base wrench.
     #[serde(with = "choice::optional")]
@@ -45,6 +46,8 @@ pub struct Options {
     pub seed: u64,
 }
 
+inertial::with_changes!(Options);
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -70,21 +73,21 @@ impl Options {
             "static",
             "cannot be combined with the kinetic energy alone"
         );
-        Ok(AnalyzeOptions {
-            snap: self.snap,
-            method: self.method,
-            measured: self.measured,
-            ballistic: self.ballistic,
-            total_momentum: self.total_momentum.unwrap_or_else(|| usual_momentum(mechanism)),
-            torque_joints: self.joints.clone(),
-            regime: match (self.at_rest, self.kinetic) {
+        Ok(AnalyzeOptions::default().with(|o| {
+            o.snap = self.snap;
+            o.method = self.method;
+            o.measured = self.measured;
+            o.ballistic = self.ballistic;
+            o.total_momentum = self.total_momentum.unwrap_or_else(|| usual_momentum(mechanism));
+            o.torque_joints.clone_from(&self.joints);
+            o.regime = match (self.at_rest, self.kinetic) {
                 (true, _) => Regime::Static,
                 (_, true) => Regime::Kinetic,
                 _ => Regime::Full,
-            },
-            choose: self.choose.clone(),
-            seed: self.seed,
-        })
+            };
+            o.choose.clone_from(&self.choose);
+            o.seed = self.seed;
+        }))
     }
 }
 
@@ -116,7 +119,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     };
     let (label, other) = set_up(other, model, context)?;
     // The names to prefer belong to this model only.
-    let wanted = AnalyzeOptions { choose: Vec::new(), ..wanted };
+    let wanted = wanted.with(|o| o.choose.clear());
     let found = analyze(&other, &wanted).at(&label)?;
     let comparison = compare((&model.mechanism, &analysis), (&other, &found), options.seed)?;
     Ok(Outcome { analysis, compared_with: Some(label), comparison: Some(comparison) })

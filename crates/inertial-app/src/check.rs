@@ -19,12 +19,15 @@ pub use table::{is_table, run_table};
 /// Options of the check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether links without inertial parameters are listed too.
     pub all: bool,
     /// Violation that is accepted as rounding error, relative to the largest principal moment.
     pub tolerance: f64,
 }
+
+inertial::with_changes!(Options);
 
 impl Default for Options {
     fn default() -> Self {

@@ -14,6 +14,7 @@ use crate::{Context, Located, Model, Result};
 /// Options of the listing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Name of the log.
     pub log: String,
@@ -22,6 +23,8 @@ pub struct Options {
     /// Topics of a ROS bag, separated by commas; by default the only one with joint states.
     pub topic: Option<String>,
 }
+
+inertial::with_changes!(Options);
 
 const SCHEMA: &str = "inertial/columns/1";
 
@@ -74,7 +77,12 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     };
     let joints = model.map_or(Vec::new(), |m| m.mechanism.joints().iter().map(|j| j.name.clone()).collect());
     let mapped = map.is_some();
-    let source = Source { map, joints, topic: options.topic.clone(), raw: true };
+    let source = Source::default().with(|s| {
+        s.map = map;
+        s.joints = joints;
+        s.topic.clone_from(&options.topic);
+        s.raw = true;
+    });
     let mut reader = context.inputs.log(&options.log, &source)?;
     let (names, is_named) = (reader.names().to_vec(), reader.is_named());
     let numbers: Vec<usize> = (0..names.len()).filter(|&k| reader.is_number(k)).collect();
@@ -86,7 +94,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         first = reader.next_rows().ok().flatten();
         reader = context.inputs.log(&options.log, &source)?;
     }
-    let source = Source { raw: false, ..source };
+    let source = source.with(|s| s.raw = false);
     let (targets, missing) = if is_named || mapped {
         let reader = renamed(reader, &source)?;
         (
@@ -141,7 +149,7 @@ fn range(rows: &LogRows, slot: usize) -> Option<[f64; 3]> {
 
 /// Describes the columns that the model requires and the log lacks.
 fn missing(model: &Model, log: &str, names: &[String], advice: Option<String>) -> Option<String> {
-    let options = DataOptions { torques: Need::Required, ..DataOptions::default() };
+    let options = DataOptions::default().with(|o| o.torques = Need::Required);
     let error = Columns::matching(&model.mechanism, log, names, &options).err()?;
     let text = error.to_string();
     let text = text.strip_prefix(&format!("{log}: ")).unwrap_or(&text).to_owned();

@@ -22,6 +22,7 @@ const LITTLE_PRIOR: f64 = 1e-2;
 /// Options of the estimation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Estimate {
     /// Estimator; `consistent` by default, for momentum `eiv` if the noise is given, otherwise `ols`.
     #[serde(with = "choice::optional")]
@@ -58,6 +59,8 @@ pub struct Estimate {
     /// Time limit (s) of the solver of the consistent estimator, after which its best estimate so far is returned.
     pub time_limit: Option<f64>,
 }
+
+inertial::with_changes!(Estimate);
 
 impl Default for Estimate {
     fn default() -> Self {
@@ -205,23 +208,26 @@ impl Estimate {
                 (Some(Prior::new(&other)?), 1.0)
             }
         };
-        Ok(IdentifyOptions {
-            estimator,
-            solver,
-            prior,
-            prior_weight: self.prior_weight.unwrap_or(weight),
-            prior_kind: self.prior_kind,
-            least_norm: self.prior == "none" && subject == Subject::Robot,
-            bounds,
-            essential: self.essential,
-            covariance: self.covariance,
-            intervals: (!self.bounds_on.is_empty()).then(|| IntervalOptions {
-                quantities: self.bounds_on.clone(),
-                noise: NoiseBounds(self.noise_bound.iter().map(|s| (s.column.clone(), s.value)).collect()),
-            }),
-            posterior: self.posterior.then(PosteriorOptions::default),
-            time_limit: self.time_limit.map(Duration::from_secs_f64),
-        })
+        Ok(IdentifyOptions::default().with(|o| {
+            o.estimator = estimator;
+            o.solver = solver;
+            o.prior = prior;
+            o.prior_weight = self.prior_weight.unwrap_or(weight);
+            o.prior_kind = self.prior_kind;
+            o.least_norm = self.prior == "none" && subject == Subject::Robot;
+            o.bounds = bounds;
+            o.essential = self.essential;
+            o.covariance = self.covariance;
+            o.intervals = (!self.bounds_on.is_empty()).then(|| {
+                IntervalOptions::default().with(|o| {
+                    o.quantities.clone_from(&self.bounds_on);
+                    o.noise =
+                        NoiseBounds(self.noise_bound.iter().map(|s| (s.column.clone(), s.value)).collect());
+                })
+            });
+            o.posterior = self.posterior.then(PosteriorOptions::default);
+            o.time_limit = self.time_limit.map(Duration::from_secs_f64);
+        }))
     }
 
     /// Returns the names of the inputs that are read.

@@ -12,6 +12,7 @@ use crate::{Context, Model, Result};
 /// Options of the identification of a fleet.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Unknowns; they must be those of the summaries.
     pub unknowns: Unknowns,
@@ -22,6 +23,8 @@ pub struct Options {
     /// Whether the model with the common values is written.
     pub write: bool,
 }
+
+inertial::with_changes!(Options);
 
 /// Common parameters of the robots, and the individual ones.
 #[derive(Debug, Serialize, JsonSchema)]

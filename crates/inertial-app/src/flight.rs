@@ -28,6 +28,7 @@ const MOMENTUM: [&str; 6] =
 /// Options of an identification from momentum.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Logs to identify from.
     pub logs: Vec<String>,
@@ -50,6 +51,8 @@ pub struct Options {
     /// Whether the outcome contains curves for plots.
     pub draw: bool,
 }
+
+inertial::with_changes!(Options);
 
 impl Options {
     /// Returns the names of all inputs except the model.
@@ -134,7 +137,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
             tracks.push(log.track(&estimated, 0..*cut, "fit", told(&result.fit))?);
             tracks.push(log.track(&estimated, *cut..log.len(), "validation", told(&result.validation))?);
         }
-        let wanted = AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
+        let wanted = AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Momentum));
         Some((Curves::of_tracks(tracks), analyze(mechanism, &wanted)?))
     } else {
         None
@@ -201,17 +204,16 @@ impl Data {
                 MOMENTUM[missing]
             );
         }
-        let options = DataOptions {
+        let options = DataOptions::default().with(|o| {
             // The estimators require white noise, so the data are not filtered.
-            cutoff: Cutoff::Off,
-            decimate: 1,
-            slow: 0.0,
-            torques: Need::Optional,
-            base_pose: Need::Optional,
-            extra: given.iter().map(|&k| MOMENTUM[k].to_owned()).collect(),
-            trust_units: own.log.trust_units,
-            ..DataOptions::default()
-        };
+            o.cutoff = Cutoff::Off;
+            o.decimate = 1;
+            o.slow = 0.0;
+            o.torques = Need::Optional;
+            o.base_pose = Need::Optional;
+            o.extra = given.iter().map(|&k| MOMENTUM[k].to_owned()).collect();
+            o.trust_units = own.log.trust_units;
+        });
         let prepared = prepare(mechanism, &log, &options)?;
         for text in &prepared.notes {
             context.note(&Note::Log { log: path.to_owned(), text: text.clone() });

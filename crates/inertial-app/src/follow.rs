@@ -25,6 +25,7 @@ const SECONDS: RangeInclusive<f64> = 1e-6..=1e9;
 /// Options of estimates from a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Unknowns.
     pub unknowns: Unknowns,
@@ -39,6 +40,8 @@ pub struct Options {
     /// Length (s) of the smoothing window of motion and torques; results lag by half of it.
     pub window: f64,
 }
+
+inertial::with_changes!(Options);
 
 impl Default for Options {
     fn default() -> Self {

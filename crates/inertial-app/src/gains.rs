@@ -18,6 +18,7 @@ use crate::{Context, Located, Model, Note, Result, ensure_option};
 /// Options of the identification of drive gains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Options of the identification; its logs are recorded without a payload.
     pub identify: crate::identify::Options,
@@ -31,7 +32,14 @@ pub struct Options {
     pub known_payload: Option<Payload>,
 }
 
+inertial::with_changes!(Options);
+
 impl Options {
+    /// Creates options without a payload.
+    pub fn new(identify: crate::identify::Options, spread: f64) -> Self {
+        Self { identify, spread, loaded: Vec::new(), known_payload: None }
+    }
+
     /// Checks the options.
     pub fn check(&self) -> Result<()> {
         let Self { identify, spread, loaded, known_payload } = self;

@@ -23,8 +23,10 @@
 //! | [`export`] | Values for controllers, simulators and programs |
 //! | [`studies`] | Experiments of the papers on simulated robots |
 //! | [`validate`] | How well does a model predict what was measured? |
+//! | [`bench`] | How fast is each kernel on this machine? |
 
 pub mod analyze;
+pub mod bench;
 pub mod check;
 pub mod choice;
 pub mod columns;
@@ -32,6 +34,7 @@ pub mod curves;
 pub mod design;
 #[cfg(not(target_family = "wasm"))]
 pub mod disk;
+mod encoding;
 mod error;
 pub mod estimate;
 pub mod export;

@@ -31,6 +31,7 @@ const PREPARATION: [&str; 9] =
 /// Preparation of logs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LogOptions {
     /// Cut-off of the zero-phase low-pass filter: a frequency in Hz, `auto` (from the spectrum of the motion) or `off`.
     #[serde(serialize_with = "write_cutoff", deserialize_with = "read_cutoff")]
@@ -64,6 +65,8 @@ pub struct LogOptions {
     #[serde(skip)]
     pub poses: bool,
 }
+
+inertial::with_changes!(LogOptions);
 
 impl Default for LogOptions {
     fn default() -> Self {
@@ -199,19 +202,18 @@ impl LogOptions {
                 Filter::Butterworth { order: self.filter_order.unwrap_or(4) }
             }
         };
-        Options {
-            cutoff: if self.filter == FilterKind::Off { Cutoff::Off } else { self.cutoff },
-            filter,
-            resample: self.resample,
-            lag: self.lag.unwrap_or(0.0),
-            decimate: self.decimate.unwrap_or(0),
-            slow: self.slow,
-            torque_joints: self.joints.clone(),
-            trust_units: self.trust_units,
-            extra: extra.to_vec(),
-            poses: self.poses,
-            ..Options::default()
-        }
+        Options::default().with(|o| {
+            o.cutoff = if self.filter == FilterKind::Off { Cutoff::Off } else { self.cutoff };
+            o.filter = filter;
+            o.resample = self.resample;
+            o.lag = self.lag.unwrap_or(0.0);
+            o.decimate = self.decimate.unwrap_or(0);
+            o.slow = self.slow;
+            o.torque_joints.clone_from(&self.joints);
+            o.trust_units = self.trust_units;
+            o.extra = extra.to_vec();
+            o.poses = self.poses;
+        })
     }
 
     /// Prepares a whole log for callers that need its samples. The result contains the notes.
@@ -236,7 +238,12 @@ impl LogOptions {
             None => None,
         };
         let joints = mechanism.map_or(Vec::new(), |m| m.joints().iter().map(|j| j.name.clone()).collect());
-        context.inputs.log(name, &Source { map, joints, topic: self.topic.clone(), raw: false })
+        let source = Source::default().with(|s| {
+            s.map = map;
+            s.joints = joints;
+            s.topic.clone_from(&self.topic);
+        });
+        context.inputs.log(name, &source)
     }
 
     /// Prepares a log with additional columns for reading in parts, so that memory use does not depend on the length
@@ -250,7 +257,7 @@ impl LogOptions {
         torques: Need,
     ) -> Result<PreparedLog> {
         self.check()?;
-        let options = Options { torques, ..self.options(extra) };
+        let options = self.options(extra).with(|o| o.torques = torques);
         let mut reader = self.reader(context, Some(mechanism), name)?;
         let log = PreparedLog::watched(mechanism, &mut reader, &options, &mut |share| {
             context.progress.share(PREPARED * share);

@@ -27,6 +27,7 @@ use crate::{Context, Error, Inputs, Located, Result, choice, ensure, ensure_opti
 /// Choices about a model that its file does not make, or that override it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ModelOptions {
     /// Whether the base is fixed or floating; by default fixed unless the model declares a floating base.
     #[serde(with = "choice::optional")]
@@ -46,6 +47,8 @@ pub struct ModelOptions {
     pub strict: bool,
 }
 
+inertial::with_changes!(ModelOptions);
+
 /// Largest component of gravity (m/s²): a thousand times that of the Earth.
 const STRONGEST_GRAVITY: f64 = 1e4;
 
@@ -57,7 +60,11 @@ impl ModelOptions {
             "gravity",
             "expected three numbers up to {STRONGEST_GRAVITY} m/s²"
         );
-        Ok(BuildOptions { base: self.base, gravity: self.gravity.map(Vector3::from), rotors: self.rotors })
+        Ok(BuildOptions::default().with(|o| {
+            o.base = self.base;
+            o.gravity = self.gravity.map(Vector3::from);
+            o.rotors = self.rotors;
+        }))
     }
 }
 
@@ -108,7 +115,7 @@ impl Model {
 
     /// Loads another model with the same options.
     pub fn like(&self, name: &str, context: &Context<'_>) -> Result<Self> {
-        let BuildOptions { base, gravity, rotors } = self.options;
+        let BuildOptions { base, gravity, rotors, .. } = self.options;
         let (gravity, lock) = (gravity.map(Into::into), self.lock.clone());
         let options = ModelOptions { base, gravity, rotors, lock, ..ModelOptions::default() };
         Self::load(name, &options, context.inputs)
@@ -144,7 +151,7 @@ impl Model {
 
     /// Builds the mechanism with another base.
     pub fn with_base(&self, base: Base) -> Result<Mechanism> {
-        let options = BuildOptions { base: Some(base), ..self.options };
+        let options = self.options.with(|o| o.base = Some(base));
         self.builder.build(&options).at(&self.label)
     }
 
@@ -206,6 +213,7 @@ pub struct Summary {
     /// Number of degrees of freedom, with closed loops.
     pub dof: usize,
     /// Kind of the base: `fixed` or `floating`.
+    #[schemars(extend("enum" = ["fixed", "floating"]))]
     pub base: &'static str,
     /// Gravity (m/s²).
     pub gravity: [f64; 3],

@@ -95,6 +95,13 @@ pub enum Note {
         /// Link of the mesh.
         link: String,
     },
+    /// Kernels that were not measured.
+    LeftOut {
+        /// Names of the kernels.
+        kernels: &'static str,
+        /// Reason why the model does not support them.
+        reason: String,
+    },
 }
 
 impl Coded for Note {
@@ -124,6 +131,7 @@ impl Coded for Note {
             Self::Lag { .. } => "lag",
             Self::NotConverged(_) => "not-converged",
             Self::Mesh { .. } => "mesh",
+            Self::LeftOut { .. } => "left-out",
         }
     }
 }
@@ -215,6 +223,7 @@ impl Note {
             Self::Mesh { file, reason, link } => {
                 format!("{file}: {reason}; the page shows {link} without it")
             }
+            Self::LeftOut { kernels, reason } => format!("left out: {kernels}: {reason}"),
         }
     }
 }

@@ -32,6 +32,7 @@ const HELD: f64 = 1e-3;
 /// Options of a payload's identification.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Link that carries the payload.
     pub link: String,
@@ -54,6 +55,8 @@ pub struct Options {
     /// Whether the outcome contains curves for plots.
     pub draw: bool,
 }
+
+inertial::with_changes!(Options);
 
 impl Options {
     /// Checks the options.
@@ -156,12 +159,14 @@ fn usual_intervals(options: &IdentifyOptions, result: &Identification) -> Option
         && options.intervals.is_none()
         && !result.fit.is_empty()
         && result.fit.iter().all(|r| r.rms > 0.0);
-    wanted.then(|| IdentifyOptions {
-        intervals: Some(IntervalOptions {
-            quantities: vec![Quantity::Mass, Quantity::Com],
-            noise: NoiseBounds(result.fit.iter().map(|r| (r.joint.clone(), NOISE_BOUND * r.rms)).collect()),
-        }),
-        ..options.clone()
+    wanted.then(|| {
+        options.clone().with(|o| {
+            o.intervals = Some(IntervalOptions::default().with(|o| {
+                o.quantities = vec![Quantity::Mass, Quantity::Com];
+                o.noise =
+                    NoiseBounds(result.fit.iter().map(|r| (r.joint.clone(), NOISE_BOUND * r.rms)).collect());
+            }));
+        })
     })
 }
 

@@ -20,6 +20,7 @@ const BALL: [f64; 2] = [1.0, 0.1];
 
 /// Options of an identification from a regressor.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// Array of the regressor: one row per equation, ten columns per body, then columns of other unknowns.
     pub regressor: String,
@@ -31,8 +32,18 @@ pub struct Options {
     pub rows_per_sample: Option<usize>,
 }
 
+inertial::with_changes!(Options);
+
+impl Options {
+    /// Creates options with default prior.
+    pub fn new(regressor: String, rhs: String) -> Self {
+        Self { regressor, rhs, subject: Subject::default(), rows_per_sample: None }
+    }
+}
+
 /// Choices about columns and prior.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Subject {
     /// Number of bodies; by default that of the model.
     pub bodies: Option<usize>,
@@ -44,9 +55,11 @@ pub struct Subject {
     pub prior_weight: f64,
 }
 
+inertial::with_changes!(Subject);
+
 impl Default for Subject {
     fn default() -> Self {
-        let RegressorOptions { prior_kind, prior_weight } = RegressorOptions::default();
+        let RegressorOptions { prior_kind, prior_weight, .. } = RegressorOptions::default();
         Self { bodies: None, order: ColumnOrder::default(), prior_kind, prior_weight }
     }
 }
@@ -64,7 +77,7 @@ pub struct Outcome {
 
 /// Identifies bodies; a model provides their names and the prior.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
-    let source = Source { raw: true, ..Source::default() };
+    let source = Source::default().with(|s| s.raw = true);
     let open = |name: &str| context.inputs.log(name, &source).at(name);
     let (mut regressor, mut rhs) = (open(&options.regressor)?, open(&options.rhs)?);
     let mut forces = Vec::new();
@@ -145,7 +158,10 @@ impl Subject {
             let note = Warning::BallPrior { mass, radius };
             ((1..=count).map(|k| format!("body{k}")).collect(), vec![ball; count], Some(note))
         };
-        let options = RegressorOptions { prior_kind: self.prior_kind, prior_weight: self.prior_weight };
+        let options = RegressorOptions::default().with(|o| {
+            o.prior_kind = self.prior_kind;
+            o.prior_weight = self.prior_weight;
+        });
         let mut result = rows.identify(&names, &prior, &options)?;
         result.warnings.extend(note.filter(|_| result.rank < result.columns));
         Ok(Outcome { schema: SCHEMA, result })

@@ -1,15 +1,17 @@
-//! JSON schemas of the outcomes, generated from their types.
+//! JSON schemas of the outcomes and of files, generated from their types.
 //!
 //! `cargo run -p inertial-app --example schemas -- docs/schema` writes them; a test compares the files with the types.
 
 use inertial::estimation::Summary;
 use inertial::excitation::Trajectory;
-use schemars::JsonSchema;
+use inertial::mechanism::read::file;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    analyze, check, columns, design, export, fleet, flight, follow, regressor, simulate, studies, validate,
+    analyze, bench, check, columns, design, export, fleet, flight, follow, regressor, simulate, studies,
+    validate,
 };
 
 /// Returns the schemas by name.
@@ -26,6 +28,11 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
             "analysis",
             "Output of `inertial analyze --json`: identifiable parameters with their certificate",
             of::<analyze::Outcome>(),
+        ),
+        (
+            "bench",
+            "Output of `inertial bench --json`: times of kernels on this machine",
+            of::<bench::Outcome>(),
         ),
         ("check", "Output of `inertial check --json`: physical consistency of bodies", checked),
         ("columns", "Output of `inertial columns --json`: columns of a log", of::<columns::Outcome>()),
@@ -49,6 +56,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
             "Output of `inertial identify --json`: parameters estimated from measurements",
             identified,
         ),
+        ("mechanism", "A mechanism file (JSON, or the same in TOML)", mechanism()),
         (
             "regressor-identification",
             "Output of `inertial identify --regressor --json`: bodies estimated from a regressor",
@@ -83,8 +91,16 @@ pub fn text(schema: &Value) -> String {
 
 /// Returns the schema of the serialized form of a type.
 fn of<T: JsonSchema>() -> Value {
-    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    cleaned(SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>())
+}
+
+/// Returns the schema of mechanism files, which requires only what their reader requires.
+fn mechanism() -> Value {
+    cleaned(file::schema(SchemaSettings::draft2020_12().for_deserialize().into_generator()))
+}
+
+fn cleaned(schema: Schema) -> Value {
+    let mut schema = schema.to_value();
     without_nulls(&mut schema);
     plain(&mut schema);
     schema

@@ -13,6 +13,7 @@ use crate::{Context, Located, Model, Result, ensure_option};
 /// Options that determine the unknowns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Unknowns {
     /// Measured quantities besides the motion; joint torques by default, with a floating base also the base wrench.
     #[serde(with = "choice::optional")]
@@ -34,6 +35,8 @@ pub struct Unknowns {
     pub offset: Offset,
 }
 
+inertial::with_changes!(Unknowns);
+
 impl Unknowns {
     /// Returns the equations of the unknowns.
     pub fn equations<'m>(&self, model: &'m Model, context: &Context<'_>) -> Result<Equations<'m>> {
@@ -52,12 +55,12 @@ impl Unknowns {
 
     /// Returns the joint terms; those that the options do not fix are selected by the data.
     pub fn joint_model(&self, model: &Model, context: &Context<'_>) -> Result<JointModel> {
-        let auto = AutoTerms {
-            friction: self.friction == Friction::Auto,
+        let auto = AutoTerms::default().with(|t| {
+            t.friction = self.friction == Friction::Auto;
             // Direction-dependent Coulomb friction already contains an offset.
-            offset: self.offset == Offset::Auto && self.friction != Friction::Asymmetric,
-            rotor_inertia: model.options.rotors.is_none(),
-        };
+            t.offset = self.offset == Offset::Auto && self.friction != Friction::Asymmetric;
+            t.rotor_inertia = model.options.rotors.is_none();
+        });
         self.with_auto(auto, model, context)
     }
 
@@ -77,12 +80,12 @@ impl Unknowns {
     }
 
     fn with_auto(&self, auto: AutoTerms, model: &Model, context: &Context<'_>) -> Result<JointModel> {
-        let terms = JointTerms {
-            viscous: auto.friction || self.friction.is_viscous(),
-            coulomb: auto.friction || self.friction.is_coulomb(),
-            offset: auto.offset || self.offset == Offset::Yes,
-            rotor_inertia: auto.rotor_inertia || model.wants_rotors(),
-        };
+        let terms = JointTerms::default().with(|t| {
+            t.viscous = auto.friction || self.friction.is_viscous();
+            t.coulomb = auto.friction || self.friction.is_coulomb();
+            t.offset = auto.offset || self.offset == Offset::Yes;
+            t.rotor_inertia = auto.rotor_inertia || model.wants_rotors();
+        });
         let mut out = match &self.joint_model {
             Some(name) => {
                 let text = context.inputs.text(name, TEXT_LIMIT).at(name)?;

@@ -15,6 +15,7 @@ use crate::{Context, Located, Model, Note, Result, ensure, ensure_option, flight
 /// Options of a validation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Logs to predict.
     pub logs: Vec<String>,
@@ -29,6 +30,8 @@ pub struct Options {
     /// Whether the outcome contains curves for plots; the logs are then read once more.
     pub draw: bool,
 }
+
+inertial::with_changes!(Options);
 
 impl Options {
     /// Returns the names of all inputs except the model.

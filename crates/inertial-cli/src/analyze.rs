@@ -123,20 +123,21 @@ pub struct Args {
 
 impl Args {
     fn analysis_options(&self) -> Options {
-        Options {
-            measured: self.measured,
-            ballistic: self.ballistic,
-            total_momentum: self.total_momentum,
-            joints: self.joints.clone(),
-            at_rest: self.at_rest,
-            kinetic: self.kinetic,
+        Options::default().with(|o| {
+            o.measured = self.measured;
+            o.ballistic = self.ballistic;
+            o.total_momentum = self.total_momentum;
+            o.joints.clone_from(&self.joints);
+            o.at_rest = self.at_rest;
+            o.kinetic = self.kinetic;
             // The graph shows the principles of null vectors, which the recursion does not provide.
-            method: if self.is_picture() && self.method == Method::Auto { Method::Drng } else { self.method },
-            snap: self.snap,
-            choose: self.choose.clone(),
-            compare: self.compare.clone(),
-            seed: self.seed,
-        }
+            o.method =
+                if self.is_picture() && self.method == Method::Auto { Method::Drng } else { self.method };
+            o.snap = self.snap;
+            o.choose.clone_from(&self.choose);
+            o.compare.clone_from(&self.compare);
+            o.seed = self.seed;
+        })
     }
 
     /// Returns whether a picture of the graph is written.

@@ -125,7 +125,10 @@ struct Judged {
 }
 
 fn judge(name: &str, args: &Args, shell: &Shell) -> Result<Judged> {
-    let options = Options { all: args.all, tolerance: args.tolerance };
+    let options = Options::default().with(|o| {
+        o.all = args.all;
+        o.tolerance = args.tolerance;
+    });
     if is_table(name) {
         ensure!(
             !args.fix && args.report.is_none(),

@@ -59,7 +59,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     shell.reserve(&args.out)?;
     let model =
         args.model.as_ref().map(|m| Model::load(m, &args.options.options(), shell.disk())).transpose()?;
-    let options = Options { log: args.log.clone(), columns: args.columns.clone(), topic: args.topic.clone() };
+    let options = Options::default().with(|o| {
+        o.log.clone_from(&args.log);
+        o.columns.clone_from(&args.columns);
+        o.topic.clone_from(&args.topic);
+    });
     let outcome = list(model.as_ref(), &options, &shell.context())?;
     let mut files = OutputFiles::new(shell.disk());
     if let Some(path) = &args.out {

@@ -191,40 +191,40 @@ pub struct Args {
 
 impl Args {
     fn design_options(&self) -> Options {
-        Options {
-            duration: self.duration,
-            rate: self.rate,
-            trajectory: self.trajectory,
-            harmonics: self.harmonics,
-            intervals: self.intervals,
-            seeds: self.seeds.clone(),
-            combinations: self.combinations,
-            criterion: self.criterion,
-            weight: self.weight,
-            measured: self.measured,
-            joints: self.joints.clone(),
-            noise: self.noise.clone(),
-            friction: self.friction,
-            stribeck: self.stribeck,
-            offset: self.offset,
-            prior_summary: self.prior_summary.clone(),
-            acceleration: self.acceleration,
-            velocity: self.velocity,
-            margin: self.margin,
-            start: self.start.clone(),
-            workspace: self.workspace,
-            ground: self.ground,
-            link_radius: self.link_radius,
-            self_collision: self.self_collision,
-            clearance: self.clearance,
-            base_motion: self.base_motion,
-            robust: self.robust.clone(),
-            robust_by: self.robust_by,
-            starts: self.starts,
-            iterations: self.iterations,
-            time_limit: self.time_limit,
-            seed: self.seed,
-        }
+        Options::default().with(|o| {
+            o.duration = self.duration;
+            o.rate = self.rate;
+            o.trajectory = self.trajectory;
+            o.harmonics = self.harmonics;
+            o.intervals = self.intervals;
+            o.seeds.clone_from(&self.seeds);
+            o.combinations = self.combinations;
+            o.criterion = self.criterion;
+            o.weight = self.weight;
+            o.measured = self.measured;
+            o.joints.clone_from(&self.joints);
+            o.noise.clone_from(&self.noise);
+            o.friction = self.friction;
+            o.stribeck = self.stribeck;
+            o.offset = self.offset;
+            o.prior_summary.clone_from(&self.prior_summary);
+            o.acceleration = self.acceleration;
+            o.velocity = self.velocity;
+            o.margin = self.margin;
+            o.start.clone_from(&self.start);
+            o.workspace = self.workspace;
+            o.ground = self.ground;
+            o.link_radius = self.link_radius;
+            o.self_collision = self.self_collision;
+            o.clearance = self.clearance;
+            o.base_motion = self.base_motion;
+            o.robust.clone_from(&self.robust);
+            o.robust_by = self.robust_by;
+            o.starts = self.starts;
+            o.iterations = self.iterations;
+            o.time_limit = self.time_limit;
+            o.seed = self.seed;
+        })
     }
 }
 

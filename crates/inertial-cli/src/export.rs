@@ -70,13 +70,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     if is_values && args.values.is_some() {
         bail!("{}: is a result: give the model as INPUT and the result as --values", args.input);
     }
-    let options = Options {
-        to: args.to,
-        values: if is_values { Some(args.input.clone()) } else { args.values.clone() },
-        link: args.link.clone(),
-        name: None,
-        inertias: args.inertias,
-    };
+    let options = Options::default().with(|o| {
+        o.to = args.to;
+        o.values = if is_values { Some(args.input.clone()) } else { args.values.clone() };
+        o.link.clone_from(&args.link);
+        o.inertias = args.inertias;
+    });
     let options = args.out.as_deref().map_or(Ok(options.clone()), |out| options.named_after(out))?;
     if args.to == Target::C && args.out.is_none() && !args.json {
         bail!("C code has several files: give the name of the source with --out, such as --out arm.c");

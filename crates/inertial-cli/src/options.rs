@@ -55,9 +55,14 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// Converts to the options of the application.
     pub fn options(&self) -> ModelOptions {
-        let (base, gravity, rotors, lock) = (self.base, self.gravity, self.rotors, self.lock.clone());
-        let xacro_arg = self.xacro_arg.clone();
-        ModelOptions { base, gravity, rotors, lock, xacro_arg, strict: self.strict }
+        ModelOptions::default().with(|o| {
+            o.base = self.base;
+            o.gravity = self.gravity;
+            o.rotors = self.rotors;
+            o.lock.clone_from(&self.lock);
+            o.xacro_arg.clone_from(&self.xacro_arg);
+            o.strict = self.strict;
+        })
     }
 }
 
@@ -119,21 +124,20 @@ fn samples(text: &str) -> Result<usize, String> {
 impl LogArgs {
     /// Converts to the options of the application.
     pub fn options(&self) -> LogOptions {
-        LogOptions {
-            cutoff: self.cutoff.0,
-            filter: self.filter,
-            filter_order: self.filter_order,
-            filter_window: self.filter_window,
-            resample: self.resample,
-            lag: self.lag,
-            decimate: self.decimate,
-            columns: self.columns.clone(),
-            topic: self.topic.clone(),
-            slow: self.slow,
-            joints: self.joints.clone(),
-            trust_units: self.trust_units,
-            poses: false,
-        }
+        LogOptions::default().with(|o| {
+            o.cutoff = self.cutoff.0;
+            o.filter = self.filter;
+            o.filter_order = self.filter_order;
+            o.filter_window = self.filter_window;
+            o.resample = self.resample;
+            o.lag = self.lag;
+            o.decimate = self.decimate;
+            o.columns.clone_from(&self.columns);
+            o.topic.clone_from(&self.topic);
+            o.slow = self.slow;
+            o.joints.clone_from(&self.joints);
+            o.trust_units = self.trust_units;
+        })
     }
 }
 

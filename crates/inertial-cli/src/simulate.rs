@@ -118,23 +118,23 @@ pub struct Args {
 
 impl Args {
     fn simulation_options(&self) -> Options {
-        Options {
-            trajectory: self.trajectory.clone(),
-            forward: self.forward,
-            waypoints: self.waypoints,
-            measured: self.measured,
-            joints: self.joints.clone(),
-            force_sensor: self.force_sensor.clone(),
-            rate: self.rate,
-            noise: self.noise.clone(),
-            bias: self.bias.clone(),
-            quantum: self.quantum.clone(),
-            seed: self.seed,
-            friction: self.friction,
-            momentum: self.momentum,
-            pose: self.pose,
-            ignore_limits: self.ignore_limits,
-        }
+        Options::default().with(|o| {
+            o.trajectory.clone_from(&self.trajectory);
+            o.forward = self.forward;
+            o.waypoints = self.waypoints;
+            o.measured = self.measured;
+            o.joints.clone_from(&self.joints);
+            o.force_sensor.clone_from(&self.force_sensor);
+            o.rate = self.rate;
+            o.noise.clone_from(&self.noise);
+            o.bias.clone_from(&self.bias);
+            o.quantum.clone_from(&self.quantum);
+            o.seed = self.seed;
+            o.friction = self.friction;
+            o.momentum = self.momentum;
+            o.pose = self.pose;
+            o.ignore_limits = self.ignore_limits;
+        })
     }
 }
 

@@ -63,13 +63,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     shell.reserve(args.pictures.outputs())?;
     let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
     let model = model.hold_unlogged(&args.logs, &args.log.options(), &shell.context())?;
-    let options = Options {
-        logs: args.logs.clone(),
-        measured: args.measured,
-        threshold: args.threshold,
-        log: args.log.options(),
-        draw: args.pictures.wanted(),
-    };
+    let options = Options::default().with(|o| {
+        o.logs.clone_from(&args.logs);
+        o.measured = args.measured;
+        o.threshold = args.threshold;
+        o.log = args.log.options();
+        o.draw = args.pictures.wanted();
+    });
     let context = shell.context();
     let mut outcome = validate(&model, &options, &context)?;
     let mut files = OutputFiles::new(shell.disk());

@@ -7,7 +7,7 @@
 //!
 //! let robot = urdf::read(&std::fs::read_to_string("robot.urdf")?)?.build(&BuildOptions::default())?;
 //! let log = prepare(&robot, &Log::read("log.csv".as_ref())?, &Options::default())?;
-//! let friction = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
+//! let friction = JointTerms::friction();
 //! let equations = Equations::new(&robot, friction, DEFAULT_SNAP)?;
 //! let summary = Summary::new(&equations, &log.measurements(&equations)?)?;
 //! let result = identify(&equations, &summary, None, &IdentifyOptions::default())?;
@@ -33,7 +33,10 @@ mod error;
 mod filter;
 mod formats;
 mod log;
+mod options;
 mod prepare;
+mod reader;
+mod temporary;
 
 pub use columns::assignment::Columns;
 pub use columns::map::ColumnMap;
@@ -49,12 +52,12 @@ pub use formats::csv::CsvReader;
 pub use formats::lerobot::LeRobotReader;
 pub use formats::open::{Source, open, open_as, renamed};
 pub use formats::parquet::ParquetReader;
-pub use formats::reader::{LogRows, Reader};
 pub use formats::write_parquet::write_parquet;
 pub use log::Log;
+pub use options::{Cutoff, Filter, Need, Options};
 pub use prepare::fixed_lag::{FixedLag, StreamSample};
-pub use prepare::options::{Cutoff, Filter, Need, Options};
 pub use prepare::prepared_log::{Prepared, PreparedLog, prepare, prepare_columns};
+pub use reader::{LogRows, Reader};
 
 /// Converts a nonnegative number to a count; large ones saturate.
 fn count(x: f64) -> usize {

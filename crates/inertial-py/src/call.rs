@@ -69,7 +69,7 @@ impl<'py> Call<'py> {
         work: impl FnOnce(&mut Job) -> Result<T> + Send + 'static,
     ) -> PyResult<(T, Vec<String>)> {
         let (observer, held) = (Observer::new(), self.inputs.held());
-        let files = held.files(self.outputs.paths()).map_err(|error| of_job(&error, &held))?;
+        let files = held.files(self.outputs.paths()).map_err(|error| held.exception(&error))?;
         let mut job = Job {
             model: self.mechanism.get().model(),
             inputs: Arc::clone(&held),
@@ -85,7 +85,7 @@ impl<'py> Call<'py> {
             Ok::<T, Error>(done)
         };
         let done = long(self.mechanism.py(), &observer, self.tell.as_ref(), whole)?;
-        done.map(|done| (done, observer.notes())).map_err(|error| of_job(&error, &held))
+        done.map(|done| (done, observer.notes())).map_err(|error| held.exception(&error))
     }
 }
 
@@ -177,5 +177,5 @@ fn write_plots(page: &Page, folder: &Path, files: &mut OutputFiles) -> Result<()
 pub fn write_file(path: PathBuf, content: &[u8]) -> PyResult<()> {
     let mut files = OutputFiles::new(&Disk::default());
     let written = files.add(&path, content).and_then(|()| files.finish());
-    written.map_err(|error| of_job(&error, &Held::default()))
+    written.map_err(|error| of_job(&error))
 }

@@ -4,8 +4,6 @@ use inertial_app as app;
 use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
 
-use crate::inputs::Held;
-
 pyo3::create_exception!(inertial, Error, PyValueError, "The input or the call is wrong.");
 pyo3::create_exception!(inertial, OptionError, Error, "The value of an option cannot be used.");
 pyo3::create_exception!(inertial, ModelError, Error, "A model cannot be read or built.");
@@ -21,10 +19,28 @@ pub fn spelled(option: &str) -> String {
     format!("{}=", option.replace('-', "_"))
 }
 
-/// Creates the exception for a job's error: by its cause, or else by the input that it names.
-pub fn of_job(error: &app::Error, inputs: &Held) -> PyErr {
+/// Kind of an exception.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Value of an option.
+    Option,
+    /// Model.
+    Model,
+    /// Log.
+    Log,
+    /// Anything else.
+    Other,
+}
+
+/// Creates the exception for a job's error, by its cause.
+pub fn of_job(error: &app::Error) -> PyErr {
+    of_inputs(error, &|_| Kind::Other)
+}
+
+/// Creates the exception for a job's error: by its cause, or else by the place that it names. `named` returns the kind of a place.
+pub fn of_inputs(error: &app::Error, named: &dyn Fn(&str) -> Kind) -> PyErr {
     let message = error.message(&spelled);
-    match kind(error, inputs) {
+    match kind(error, named) {
         Kind::Option => OptionError::new_err(message),
         Kind::Model => ModelError::new_err(message),
         Kind::Log => LogError::new_err(message),
@@ -35,26 +51,18 @@ pub fn of_job(error: &app::Error, inputs: &Held) -> PyErr {
 /// Creates the exception for a model that cannot be built.
 pub fn of_model(error: &app::Error) -> PyErr {
     let message = error.message(&spelled);
-    match kind(error, &Held::default()) {
+    match kind(error, &|_| Kind::Other) {
         Kind::Option => OptionError::new_err(message),
         _ => ModelError::new_err(message),
     }
 }
 
-enum Kind {
-    Option,
-    Model,
-    Log,
-    Other,
-}
-
-fn kind(error: &app::Error, inputs: &Held) -> Kind {
+fn kind(error: &app::Error, named: &dyn Fn(&str) -> Kind) -> Kind {
     match error {
         app::Error::Option { .. } => Kind::Option,
         app::Error::Data(_) => Kind::Log,
-        app::Error::At { place, source } => match kind(source, inputs) {
-            Kind::Other if inputs.is_model(place) => Kind::Model,
-            Kind::Other if place.split(", ").any(|part| inputs.is_log(part)) => Kind::Log,
+        app::Error::At { place, source } => match kind(source, named) {
+            Kind::Other => named(place),
             other => other,
         },
         _ => Kind::Other,

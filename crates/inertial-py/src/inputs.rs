@@ -12,7 +12,7 @@ use inertial_data::{Log, Reader, Source as LogSource, open_as};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::errors::LogError;
+use crate::errors::{Kind, LogError, of_inputs};
 use crate::summary::Summary;
 
 /// Inputs by name. Unknown names are files.
@@ -38,14 +38,13 @@ impl Held {
         self
     }
 
-    /// Returns whether a name is that of a model.
-    pub fn is_model(&self, name: &str) -> bool {
-        self.models.contains(name)
-    }
-
-    /// Returns whether a name is that of a log.
-    pub fn is_log(&self, name: &str) -> bool {
-        self.logs.contains(name)
+    /// Creates the exception for the error of a job with these inputs.
+    pub fn exception(&self, error: &inertial_app::Error) -> PyErr {
+        of_inputs(error, &|place| match place {
+            _ if self.models.contains(place) => Kind::Model,
+            _ if place.split(", ").any(|part| self.logs.contains(part)) => Kind::Log,
+            _ => Kind::Other,
+        })
     }
 
     /// Returns the output files of a call; an error if an output is also an input, or if two outputs are the same file.

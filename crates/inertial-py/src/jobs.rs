@@ -321,12 +321,10 @@ pub fn identify<'py>(
     (own.write, own.draw) = (write, draw);
     let keeps = spread.is_none() && own.estimate.estimator != Some(inertial_app::choice::Estimator::Irls);
     let gains = match spread {
-        Some(spread) => Some(gains::Options {
-            identify: own.clone(),
-            spread,
-            loaded: loaded.unwrap_or_default(),
-            known_payload,
-        }),
+        Some(spread) => Some(gains::Options::new(own.clone(), spread).with(|o| {
+            o.loaded = loaded.unwrap_or_default();
+            o.known_payload = known_payload;
+        })),
         None if loaded.is_some() || known_payload.is_some() => {
             return Err(OptionError::new_err(
                 "loaded= and known_payload= determine drive gains: give gains= too",

@@ -20,7 +20,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::errors::{OptionError, of_job, spelled, wrong};
-use crate::inputs::Held;
 
 /// Sets the arithmetic of this process by its keyword.
 #[pyfunction]
@@ -88,7 +87,7 @@ pub fn filled_estimate<O: Default + Serialize + DeserializeOwned>(
     });
     let mut options: O = filled(given)?;
     let chosen = part(&mut options).choose(estimator.as_deref(), solver.transpose()?);
-    chosen.map_err(|e| of_job(&e, &Held::default()))?;
+    chosen.map_err(|e| of_job(&e))?;
     Ok(options)
 }
 

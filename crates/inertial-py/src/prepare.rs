@@ -8,7 +8,6 @@ use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::of_job;
 use crate::inputs::Inputs;
 use crate::mechanism::Mechanism;
 use crate::options::filled;
@@ -31,7 +30,7 @@ pub fn prepare<'py>(
         let context = Context { inputs: &*read, progress: &*watched };
         options.prepare(&context, &model.mechanism, &name)
     };
-    let prepared = long(py, &observer, None, work)?.map_err(|e| of_job(&e, &held))?;
+    let prepared = long(py, &observer, None, work)?.map_err(|e| held.exception(&e))?;
     let (count, out) = (prepared.len(), PyDict::new(py));
     let widths = [("q", prepared.q), ("dq", prepared.v), ("ddq", prepared.a), ("tau", prepared.tau)];
     for (name, values) in widths.into_iter().chain([("tau_raw", prepared.tau_raw)]) {

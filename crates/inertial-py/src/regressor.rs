@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 
 use crate::arrays::Array;
 use crate::errors::{OptionError, of_job, wrong};
-use crate::inputs::Held;
 use crate::mechanism::Mechanism;
 use crate::outcomes::to_python;
 use crate::work::{Observer, long};
@@ -35,16 +34,20 @@ pub fn identify_regressor<'py>(
         .ok_or_else(|| unknown("column_order", order, words::<ColumnOrder>()))?;
     let prior_kind = PriorKind::from_word(prior_kind)
         .ok_or_else(|| unknown("prior_kind", prior_kind, words::<PriorKind>()))?;
-    let subject = Subject { bodies, order, prior_kind, prior_weight };
+    let subject = Subject::default().with(|s| {
+        s.bodies = bodies;
+        s.order = order;
+        s.prior_kind = prior_kind;
+        s.prior_weight = prior_weight;
+    });
     let model = mechanism.map(|m| m.get().model());
-    let held = Held::default();
-    let count = subject.count(model.as_ref().map(|m| &m.mechanism)).map_err(|e| of_job(&e, &held))?;
+    let count = subject.count(model.as_ref().map(|m| &m.mechanism)).map_err(|e| of_job(&e))?;
     let &[_, columns] = regressor.shape() else {
         return Err(wrong("the regressor has one row for each equation and ten columns for each body"));
     };
     let mut rows = RegressorRows::new(columns, count, rows_per_sample, order).map_err(wrong)?;
     rows.add(regressor.as_slice().map_err(wrong)?, rhs.as_slice().map_err(wrong)?).map_err(wrong)?;
     let work = move || subject.identify(rows, model.as_ref().map(|m| &m.mechanism));
-    let outcome = long(py, &Observer::new(), None, work)?.map_err(|e| of_job(&e, &held))?;
+    let outcome = long(py, &Observer::new(), None, work)?.map_err(|e| of_job(&e))?;
     to_python(py, &outcome)
 }

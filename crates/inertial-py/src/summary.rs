@@ -47,7 +47,7 @@ self_cell::self_cell!(
 fn problem(model: Arc<Model>, unknowns: &Unknowns, texts: &HashMap<String, String>) -> PyResult<Problem> {
     let held = Held::of_texts(texts.clone());
     let context = Context { inputs: &held, progress: &Silent };
-    Problem::try_new(model, |model| unknowns.equations(model, &context)).map_err(|e| of_job(&e, &held))
+    Problem::try_new(model, |model| unknowns.equations(model, &context)).map_err(|e| held.exception(&e))
 }
 
 /// Names of the parts of a sample.
@@ -192,7 +192,7 @@ impl Summary {
     ) -> PyResult<Self> {
         let options: identify::Options = filled(&given)?;
         let made = problem(mechanism.get().model(), &options.unknowns, &texts)?;
-        options.log.check().map_err(|e| of_job(&e, &Held::default()))?;
+        options.log.check().map_err(|e| of_job(&e))?;
         let value = match state {
             None => estimation::Summary::empty(made.borrow_dependent()),
             Some(state) => unpack(state)?,
@@ -254,11 +254,11 @@ impl Summary {
     ) -> PyResult<(Self, Vec<String>)> {
         let (observer, model) = (Observer::new(), self.mechanism.get().model());
         let held = Arc::new((*inputs.held()).clone().with_texts(&self.texts));
-        let options = identify::Options { logs, ..self.options(py)? };
+        let options = self.options(py)?.with(|o| o.logs = logs);
         let (watched, read) = (Arc::clone(&observer), Arc::clone(&held));
         let work =
             move || identify::summarize(&model, &options, &Context { inputs: &*read, progress: &*watched });
-        let more = long(py, &observer, tell.as_ref(), work)?.map_err(|e| of_job(&e, &held))?;
+        let more = long(py, &observer, tell.as_ref(), work)?.map_err(|e| held.exception(&e))?;
         let mut value = self.value();
         value.merge(&more).map_err(wrong)?;
         Ok((self.with_value(py, value), observer.notes()))

@@ -21,7 +21,7 @@
 //! # let dynamics = InverseDynamics::new(&robot);
 //! # dynamics.rnea_batch(&mut dynamics.scratch(), &inertial::dynamics::Samples::new(&dynamics, 200, &q, &v, &a)?, &mut tau)?;
 //! // Positions, velocities, accelerations and torques, sample after sample; the crate `inertial-data` prepares them from logs.
-//! let friction = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
+//! let friction = JointTerms::friction();
 //! let equations = Equations::new(&robot, friction, DEFAULT_SNAP)?;
 //! let samples = equations.samples(200, &q, &v, &a)?;
 //! let summary = Summary::new(&equations, &Measurements::new(samples, &tau))?;
@@ -46,6 +46,19 @@
 //! | [`excitation`] | design of motions |
 //! | [`simulation`] | simulated motion and sensors |
 //! | [`estimation`] | estimation from measurements |
+//!
+//! # Options
+//!
+//! Types of options are `#[non_exhaustive]`: new versions can add fields. Create options with `default` (or `new`, if some
+//! fields have no default), and assign the fields to change. The method `with` does this within an expression.
+//!
+//! ```
+//! use inertial::estimation::{Estimator, IdentifyOptions};
+//!
+//! let mut options = IdentifyOptions::default();
+//! options.estimator = Estimator::Wls;
+//! let with_covariance = IdentifyOptions::default().with(|o| o.covariance = true);
+//! ```
 //!
 //! # Conventions
 //!
@@ -74,3 +87,20 @@ mod error;
 mod warning;
 pub use error::{Error, Place, Result, nearest_hint};
 pub use warning::{Coded, Warnings};
+
+/// Adds the method `with` to a type of options, also in the other crates of this project.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! with_changes {
+    ($options:ty) => {
+        impl $options {
+            /// Assigns fields in `change` and returns the result, for use within an expression:
+            /// `Options::default().with(|o| o.field = value)`.
+            #[must_use]
+            pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+                change(&mut self);
+                self
+            }
+        }
+    };
+}

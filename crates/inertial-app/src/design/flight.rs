@@ -51,10 +51,8 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
     let usual = || NOISE.map(|(column, value)| Setting { column: column.into(), value }).to_vec();
     let settings = if own.noise.is_empty() { usual() } else { own.noise.clone() };
     let noise = rate_noise(&settings, mechanism)?.map(|n| n.rates).unwrap_or_default();
-    let analysis = analyze(
-        mechanism,
-        &AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() },
-    )?;
+    let analysis =
+        analyze(mechanism, &AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Momentum)))?;
     let intervals = own.intervals.unwrap_or((own.duration.round() as usize).clamp(2, 500));
     if seeded {
         let options = cycloids(own, mechanism, noise, intervals)?;
@@ -62,20 +60,20 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
             search.step(&step)
         })?);
     }
-    let options = FlightOptions {
-        duration: own.duration,
-        interval: own.duration / intervals as f64,
-        rate: own.rate,
-        noise,
-        criterion: own.goal(),
-        others: others(own, model, search)?,
-        robust: own.robust_by,
-        limits: own.limits(),
-        room: room(own, mechanism)?,
-        starts: own.starts,
-        steps: own.steps(),
-        seed: own.seed,
-    };
+    let (others, room) = (others(own, model, search)?, room(own, mechanism)?);
+    let options = FlightOptions::new(noise).with(|o| {
+        o.duration = own.duration;
+        o.interval = own.duration / intervals as f64;
+        o.rate = own.rate;
+        o.criterion = own.goal();
+        o.others = others;
+        o.robust = own.robust_by;
+        o.limits = own.limits();
+        o.room = room;
+        o.starts = own.starts;
+        o.steps = own.steps();
+        o.seed = own.seed;
+    });
     Ok(design_flight(mechanism, &analysis.regrouping.listed()?, &options, &|step| search.step(&step))?)
 }
 
@@ -112,25 +110,25 @@ fn cycloids(
             Some([start.to_vec(), range.to_vec()])
         }
     };
-    Ok(CycloidOptions {
-        interval: own.duration / intervals as f64,
-        rate: own.rate,
-        noise,
-        weight,
-        combinations: match own.combinations {
+    let room = room(own, mechanism)?;
+    Ok(CycloidOptions::new(noise).with(|o| {
+        o.interval = own.duration / intervals as f64;
+        o.rate = own.rate;
+        o.weight = weight;
+        o.combinations = match own.combinations {
             Choice::First => Combinations::First(intervals),
             Choice::Best => Combinations::Best(intervals),
             Choice::Printed => Combinations::Pruned(Reading::Printed),
             Choice::Refreshed => Combinations::Pruned(Reading::Refreshed),
             Choice::Counted => Combinations::Pruned(Reading::Counted),
-        },
-        seeds,
-        limits: own.limits(),
-        room: room(own, mechanism)?,
-        starts: own.starts,
-        steps: own.steps(),
-        seed: own.seed,
-    })
+        };
+        o.seeds = seeds;
+        o.limits = own.limits();
+        o.room = room;
+        o.starts = own.starts;
+        o.steps = own.steps();
+        o.seed = own.seed;
+    }))
 }
 
 /// Builds the other models that the robot may be.

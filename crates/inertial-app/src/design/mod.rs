@@ -25,6 +25,7 @@ use subject::{on_plate, room, subject};
 /// Options of a design.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Length of the motion (s).
     pub duration: f64,
@@ -103,6 +104,8 @@ pub struct Options {
     /// Seed of the random motions.
     pub seed: u64,
 }
+
+inertial::with_changes!(Options);
 
 impl Default for Options {
     fn default() -> Self {
@@ -222,18 +225,18 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     let mechanism = plate.as_ref().unwrap_or(mechanism);
     let coordinates = coordinates(mechanism, &own.limits());
     let room = room(own, mechanism)?;
-    let options = DesignOptions {
-        family: own.family(),
-        duration: own.duration,
-        rate: own.rate,
-        criterion: own.goal(),
-        robust: own.robust_by,
-        start: start(own, mechanism, &coordinates)?,
-        starts: own.starts,
-        iterations: own.steps(),
-        seed: own.seed,
-        ..DesignOptions::default()
-    };
+    let start = start(own, mechanism, &coordinates)?;
+    let options = DesignOptions::default().with(|o| {
+        o.family = own.family();
+        o.duration = own.duration;
+        o.rate = own.rate;
+        o.criterion = own.goal();
+        o.robust = own.robust_by;
+        o.start = start;
+        o.starts = own.starts;
+        o.iterations = own.steps();
+        o.seed = own.seed;
+    });
     let found = design(&subjects, &coordinates, &room, &options, &|step| search.step(&step));
     if rests { found.at("the base is held still") } else { Ok(found?) }
 }
@@ -264,12 +267,12 @@ impl Options {
     }
 
     fn limits(&self) -> DefaultLimits {
-        DefaultLimits {
-            velocity: self.velocity,
-            acceleration: self.acceleration,
-            margin: self.margin,
-            base: self.base_motion,
-        }
+        DefaultLimits::default().with(|l| {
+            l.velocity = self.velocity;
+            l.acceleration = self.acceleration;
+            l.margin = self.margin;
+            l.base = self.base_motion;
+        })
     }
 
     /// Checks the options.

@@ -44,11 +44,10 @@ pub fn subject<'m>(
     );
     let analysis = analyze(
         mechanism,
-        &AnalyzeOptions {
-            measured: Some(measured),
-            torque_joints: own.joints.clone(),
-            ..AnalyzeOptions::default()
-        },
+        &AnalyzeOptions::default().with(|o| {
+            o.measured = Some(measured);
+            o.torque_joints.clone_from(&own.joints);
+        }),
     )?;
     let regrouping = match plate {
         Some(plate) => carried(analysis.regrouping.listed()?, mechanism, plate)?,
@@ -124,13 +123,13 @@ fn stribeck(own: &Options, coulomb: f64) -> Stribeck {
 }
 
 fn joint_terms(own: &Options, model: &Model) -> JointTerms {
-    JointTerms {
+    JointTerms::default().with(|t| {
         // The terms that the data require are not known yet, so the usual friction is assumed.
-        viscous: own.friction == Friction::Auto || own.friction.is_viscous(),
-        coulomb: own.friction == Friction::Auto || own.friction.is_coulomb(),
-        offset: own.offset,
-        rotor_inertia: model.wants_rotors(),
-    }
+        t.viscous = own.friction == Friction::Auto || own.friction.is_viscous();
+        t.coulomb = own.friction == Friction::Auto || own.friction.is_coulomb();
+        t.offset = own.offset;
+        t.rotor_inertia = model.wants_rotors();
+    })
 }
 
 /// Returns the standard deviation of the force of each coordinate; infinite if it is not measured.
@@ -288,5 +287,11 @@ pub fn room(own: &Options, mechanism: &Mechanism) -> Result<Room> {
     if capsules.is_empty() && (workspace.is_some() || own.ground.is_some()) {
         capsules = Room::along_links(mechanism, 0.0);
     }
-    Ok(Room { capsules, pairs, workspace, ground: own.ground, clearance: own.clearance })
+    Ok(Room::default().with(|r| {
+        r.capsules = capsules;
+        r.pairs = pairs;
+        r.workspace = workspace;
+        r.ground = own.ground;
+        r.clearance = own.clearance;
+    }))
 }

@@ -1,6 +1,5 @@
 //! File system: inputs from files, and outputs that are written atomically.
 
-mod encoding;
 mod output;
 mod packages;
 mod place;
@@ -13,11 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inertial_data::{Reader, Source};
 
-pub(crate) use encoding::decoded;
 pub use output::{OutputFiles, Sink};
 use place::Places;
 pub use stage::is_placing;
 
+use crate::encoding::decoded;
 use crate::logs::TEXT_LIMIT;
 use crate::model::joint_file::{is_joint_file, joint_file};
 use crate::{Error, Inputs, Located as _, Result, bail, ensure};

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::encoding::decoded;
+
 /// Number of parent folders of the model in which a package is searched.
 const ABOVE: usize = 6;
 /// Name of the package manifest.
@@ -49,6 +51,6 @@ fn inside(folder: &Path, package: &str) -> Vec<PathBuf> {
 
 /// Returns whether the manifest in a folder has this name; the folder of a checkout may be named differently.
 fn is_named(folder: &Path, package: &str) -> bool {
-    let manifest = super::read_file(&folder.join(MANIFEST), 1 << 20).and_then(super::decoded);
+    let manifest = super::read_file(&folder.join(MANIFEST), 1 << 20).and_then(decoded);
     manifest.is_ok_and(|text| text.contains(&format!("<name>{package}</name>")))
 }

@@ -18,6 +18,7 @@ use robot::{Part, Robot, Values, load};
 /// Options of an export.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Format to export to.
     #[serde(with = "choice")]
@@ -34,6 +35,8 @@ pub struct Options {
     #[schemars(with = "choice::Words<Inertias>")]
     pub inertias: Inertias,
 }
+
+inertial::with_changes!(Options);
 
 impl Options {
     /// Returns the same options with the C code named after the path of its source.

@@ -29,6 +29,7 @@ pub(crate) use write_model::written;
 /// Options of an identification.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Logs or summaries to identify from.
     pub logs: Vec<String>,
@@ -49,6 +50,8 @@ pub struct Options {
     /// Whether the outcome contains curves for plots; the logs are then read once more.
     pub draw: bool,
 }
+
+inertial::with_changes!(Options);
 
 impl Options {
     /// Checks the options.
@@ -328,7 +331,7 @@ impl Data {
         let silent = mechanism.parameters().iter().all(|x| *x == 0.0);
         let prior = chosen.model_values()?.into_iter().map(|x| (!silent).then_some(x)).collect();
         let measured = chosen.has_base_wrench().then_some(Measured::Both);
-        let analysis = analyze(mechanism, &AnalyzeOptions { measured, ..AnalyzeOptions::default() })?;
+        let analysis = analyze(mechanism, &AnalyzeOptions::default().with(|o| o.measured = measured))?;
         Ok(Drawing { curves, prior, analysis, logs: facts })
     }
 }

@@ -10,7 +10,7 @@ use inertial::mechanism::{MechanismBuilder, builtin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::decoded;
+use crate::encoding::decoded;
 use crate::{Error, Inputs, Located, Result, ensure, ensure_option};
 
 /// Size limit (bytes) of model texts; the largest in use have a few megabytes.

@@ -26,6 +26,7 @@ use trajectory::Source;
 /// Options of a simulation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// Name of the trajectory: CSV, a ROS `JointTrajectory` in YAML, or coefficients in JSON or TOML.
     pub trajectory: String,
@@ -64,6 +65,8 @@ pub struct Options {
     /// Whether motion beyond the joint limits is simulated.
     pub ignore_limits: bool,
 }
+
+inertial::with_changes!(Options);
 
 impl Options {
     /// Checks the options.

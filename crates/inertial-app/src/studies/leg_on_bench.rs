@@ -36,7 +36,7 @@ pub struct Row {
 /// Identifies the quadruped with a free and a fixed torso, and predicts both experiments with each estimate.
 pub fn run() -> Result<[Row; 2]> {
     let model = builtin::get("quadruped")?;
-    let build = |base| model.build(&BuildOptions { base: Some(base), ..BuildOptions::default() });
+    let build = |base| model.build(&BuildOptions::default().with(|o| o.base = Some(base)));
     let (free, bench) = (build(Base::Floating)?, build(Base::Fixed)?);
     let (on_free, on_bench) = (Experiment::new(&free)?, Experiment::new(&bench)?);
     let from_free = on_free.identify()?;

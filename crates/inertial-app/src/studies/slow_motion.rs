@@ -136,8 +136,11 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
     let used = &wrench[6 * half..6 * (count - half)];
     let summary = single.summary(&equations, &motion, &Wrenches::new(used))?;
     let identify = |estimator, solver| {
-        let options =
-            IdentifyOptions { estimator, solver, prior_weight: TRACE_OF_PRIOR, ..IdentifyOptions::default() };
+        let options = IdentifyOptions::default().with(|o| {
+            o.estimator = estimator;
+            o.solver = solver;
+            o.prior_weight = TRACE_OF_PRIOR;
+        });
         single.identify(&equations, &summary, None, &options)
     };
     let consistent = SOLVERS.iter().map(|&solver| identify(Estimator::Consistent, solver));

@@ -32,12 +32,11 @@ fn simulated(model: &Model) -> Vec<u8> {
     let logs = HashMap::from([("motion".to_owned(), as_log(motion.into_bytes(), "motion"))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());
     let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
-    let options = simulate::Options {
-        trajectory: "motion".into(),
-        noise: vec!["tau=0.01".parse().unwrap()],
-        ignore_limits: true,
-        ..simulate::Options::default()
-    };
+    let options = simulate::Options::default().with(|o| {
+        o.trajectory = "motion".into();
+        o.noise = vec!["tau=0.01".parse().unwrap()];
+        o.ignore_limits = true;
+    });
     let mut out = simulate::Csv::new(Vec::new());
     simulate::run(model, &options, &Context { inputs: &inputs, progress: &Silent }, Some(&mut out)).unwrap();
     out.into_inner()
@@ -64,7 +63,7 @@ fn a_log_in_memory_gives_what_its_file_gives() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.csv").display().to_string();
     std::fs::write(&path, &csv).unwrap();
-    let options = identify::Options { logs: vec![path.clone()], ..identify::Options::default() };
+    let options = identify::Options::default().with(|o| o.logs = vec![path.clone()]);
     let from_file =
         identify::run(&model, &options, &Context { inputs: &Disk::default(), progress: &Silent }).unwrap();
     let logs = HashMap::from([(path.clone(), as_log(csv, &path))]);
@@ -76,7 +75,7 @@ fn a_log_in_memory_gives_what_its_file_gives() {
     // The summary of the logs is sufficient for the estimate.
     let summaries = HashMap::from([("earlier".to_owned(), from_file.summary.clone())]);
     let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
-    let options = identify::Options { logs: vec!["earlier".into()], ..identify::Options::default() };
+    let options = identify::Options::default().with(|o| o.logs = vec!["earlier".into()]);
     let again = identify::run(&model, &options, &Context { inputs: &inputs, progress: &Silent }).unwrap();
     assert_eq!(again.result.values, from_file.result.values);
 }
@@ -103,7 +102,7 @@ fn an_observer_gets_the_notes_and_can_stop_the_work() {
     let logs = HashMap::from([("log".to_owned(), as_log(simulated(&model), "log"))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());
     let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
-    let options = identify::Options { logs: vec!["log".into()], ..identify::Options::default() };
+    let options = identify::Options::default().with(|o| o.logs = vec!["log".into()]);
     let run = |stops: bool| {
         let observer = Observer { stops, notes: Mutex::default() };
         let done = identify::run(&model, &options, &Context { inputs: &inputs, progress: &observer });
@@ -131,10 +130,10 @@ fn options_are_read_from_json_and_check_themselves() {
         assert!(serde_json::from_str::<identify::Options>(wrong).is_err(), "{wrong}");
     }
     // The message spells the option as in the interface of the caller.
-    let wrong = identify::Options { holdout: Some(1.5), ..identify::Options::default() };
+    let wrong = identify::Options::default().with(|o| o.holdout = Some(1.5));
     let error = wrong.check().unwrap_err();
     assert_eq!(error.message(&|name| format!("{name}=")), "holdout=: expected a fraction between 0 and 1");
-    let wrong = design::Options { duration: -1.0, ..design::Options::default() };
+    let wrong = design::Options::default().with(|o| o.duration = -1.0);
     assert_eq!(wrong.check().unwrap_err().to_string(), "duration: -1: expected a number above zero");
 }
 

@@ -33,7 +33,7 @@ pub fn run(shell: &Shell) -> Result<Answer> {
     let mut builder = builtin::get("arm7")?;
     builder.links.iter_mut().for_each(|link| link.inertia = None);
     let arm = builder.build(&BuildOptions::default())?;
-    let terms = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
+    let terms = JointTerms::friction();
     let equations = Equations::new(&arm, terms, DEFAULT_SNAP)?;
 
     let log = Log::collect(CsvReader::new(LOG, "arm.csv.gz")?)?;
@@ -107,14 +107,13 @@ fn whole_loop(equations: &Equations<'_>, truth: &Mechanism) -> Result<String> {
         effort: truth.joints().iter().map(|j| (1.0 - MARGIN) * j.limits.effort).collect(),
         prior: None,
     };
-    let options = DesignOptions {
-        family: Family::Fourier { harmonics: 5 },
-        duration: 10.0,
-        starts: 2,
-        iterations: 40,
-        ..DesignOptions::default()
-    };
-    let limits = coordinates(truth, &DefaultLimits { margin: MARGIN, ..DefaultLimits::default() });
+    let options = DesignOptions::default().with(|o| {
+        o.family = Family::Fourier { harmonics: 5 };
+        o.duration = 10.0;
+        o.starts = 2;
+        o.iterations = 40;
+    });
+    let limits = coordinates(truth, &DefaultLimits::default().with(|l| l.margin = MARGIN));
     let designed = design(&[subject], &limits, &Room::default(), &options, &|_| true)?;
     let took = began.elapsed().as_secs_f64();
     let record = |seed: Option<u64>| {

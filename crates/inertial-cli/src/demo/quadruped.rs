@@ -102,6 +102,6 @@ fn record(mechanism: &Mechanism, motion: &Trajectory, seed: Option<u64>) -> Resu
 
 fn estimate(equations: &Equations<'_>, log: &Record) -> Result<Identification> {
     // A prior is not used, since the inertias of the model are the true ones.
-    let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
+    let options = IdentifyOptions::default().with(|o| o.estimator = Estimator::Wls);
     Ok(identify(equations, &log.summary(equations)?, None, &options)?)
 }

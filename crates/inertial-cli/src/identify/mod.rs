@@ -334,110 +334,109 @@ impl Args {
 
     /// Returns the options of the unknowns.
     pub fn unknowns(&self) -> Unknowns {
-        Unknowns {
-            measured: self.measured,
-            friction: self.friction,
-            coupling: self.coupling,
-            joint_model: self.joint_model.clone(),
-            offset: self.offset,
-        }
+        Unknowns::default().with(|u| {
+            u.measured = self.measured;
+            u.friction = self.friction;
+            u.coupling = self.coupling;
+            u.joint_model.clone_from(&self.joint_model);
+            u.offset = self.offset;
+        })
     }
 
     fn estimate(&self) -> Result<Estimate> {
-        let mut out = Estimate {
-            prior: self.prior.clone(),
-            prior_weight: self.prior_weight,
-            prior_kind: self.prior_kind,
-            bounds: self.bounds.clone(),
-            essential: self.essential,
-            covariance: self.covariance,
-            bounds_on: self.bounds_on.clone(),
-            noise_bound: self.noise_bound.clone(),
-            posterior: self.posterior,
-            time_limit: self.time_limit,
-            ..Estimate::default()
-        };
+        let mut out = Estimate::default().with(|e| {
+            e.prior.clone_from(&self.prior);
+            e.prior_weight = self.prior_weight;
+            e.prior_kind = self.prior_kind;
+            e.bounds.clone_from(&self.bounds);
+            e.essential = self.essential;
+            e.covariance = self.covariance;
+            e.bounds_on.clone_from(&self.bounds_on);
+            e.noise_bound.clone_from(&self.noise_bound);
+            e.posterior = self.posterior;
+            e.time_limit = self.time_limit;
+        });
         out.choose(self.estimator.as_deref(), self.solver)?;
         Ok(out)
     }
 
     /// Returns the options of an identification from forces.
     pub fn identify_options(&self) -> Result<identify::Options> {
-        Ok(identify::Options {
-            logs: self.logs.clone(),
-            validate: self.validate.clone(),
-            holdout: self.holdout,
-            unknowns: self.unknowns(),
-            estimate: self.estimate()?,
-            log: self.log.options(),
-            write: self.out.is_some(),
-            force: self.force,
-            draw: self.pictures.wanted(),
-        })
+        let estimate = self.estimate()?;
+        Ok(identify::Options::default().with(|o| {
+            o.logs.clone_from(&self.logs);
+            o.validate.clone_from(&self.validate);
+            o.holdout = self.holdout;
+            o.unknowns = self.unknowns();
+            o.estimate = estimate;
+            o.log = self.log.options();
+            o.write = self.out.is_some();
+            o.force = self.force;
+            o.draw = self.pictures.wanted();
+        }))
     }
 
     fn payload_options(&self, link: &str) -> Result<payload::Options> {
-        Ok(payload::Options {
-            link: link.to_owned(),
-            logs: self.logs.clone(),
-            unloaded: self.unloaded.clone(),
-            validate: self.validate.clone(),
-            holdout: self.holdout,
-            unknowns: self.unknowns(),
-            estimate: self.estimate()?,
-            log: self.log.options(),
-            write: self.out.is_some(),
-            draw: self.pictures.wanted(),
-        })
+        let estimate = self.estimate()?;
+        Ok(payload::Options::default().with(|o| {
+            o.link = link.to_owned();
+            o.logs.clone_from(&self.logs);
+            o.unloaded.clone_from(&self.unloaded);
+            o.validate.clone_from(&self.validate);
+            o.holdout = self.holdout;
+            o.unknowns = self.unknowns();
+            o.estimate = estimate;
+            o.log = self.log.options();
+            o.write = self.out.is_some();
+            o.draw = self.pictures.wanted();
+        }))
     }
 
     fn flight_options(&self) -> Result<flight::Options> {
-        Ok(flight::Options {
-            logs: self.logs.clone(),
-            validate: self.validate.clone(),
-            holdout: self.holdout,
-            noise: self.noise.clone(),
-            positions: self.positions,
-            estimate: self.estimate()?,
-            log: self.log.options(),
-            write: self.out.is_some(),
-            draw: self.pictures.wanted(),
-        })
+        let estimate = self.estimate()?;
+        Ok(flight::Options::default().with(|o| {
+            o.logs.clone_from(&self.logs);
+            o.validate.clone_from(&self.validate);
+            o.holdout = self.holdout;
+            o.noise.clone_from(&self.noise);
+            o.positions = self.positions;
+            o.estimate = estimate;
+            o.log = self.log.options();
+            o.write = self.out.is_some();
+            o.draw = self.pictures.wanted();
+        }))
     }
 
     fn follow_options(&self) -> Result<follow::Options> {
-        Ok(follow::Options {
-            unknowns: self.unknowns(),
-            estimate: self.estimate()?,
-            log: self.log.options(),
-            every: self.every,
-            forget: self.forget,
-            window: self.window,
-        })
+        let estimate = self.estimate()?;
+        Ok(follow::Options::default().with(|o| {
+            o.unknowns = self.unknowns();
+            o.estimate = estimate;
+            o.log = self.log.options();
+            o.every = self.every;
+            o.forget = self.forget;
+            o.window = self.window;
+        }))
     }
 
     fn regressor_options(&self, regressor: &str) -> regressor::Options {
-        let weight = regressor::Subject::default().prior_weight;
-        regressor::Options {
-            regressor: regressor.to_owned(),
-            rhs: self.rhs.clone().unwrap_or_default(),
-            subject: regressor::Subject {
-                bodies: self.bodies,
-                order: self.column_order,
-                prior_kind: self.prior_kind,
-                prior_weight: self.prior_weight.unwrap_or(weight),
-            },
-            rows_per_sample: self.rows_per_sample,
-        }
+        let rhs = self.rhs.clone().unwrap_or_default();
+        regressor::Options::new(regressor.to_owned(), rhs).with(|o| {
+            o.subject.bodies = self.bodies;
+            o.subject.order = self.column_order;
+            o.subject.prior_kind = self.prior_kind;
+            if let Some(weight) = self.prior_weight {
+                o.subject.prior_weight = weight;
+            }
+            o.rows_per_sample = self.rows_per_sample;
+        })
     }
 
     fn gains_options(&self, spread: f64) -> Result<gains::Options> {
-        Ok(gains::Options {
-            identify: self.identify_options()?,
-            spread,
-            loaded: self.loaded.clone(),
-            known_payload: self.known_payload.clone(),
-        })
+        Ok(gains::Options::new(self.identify_options()?, spread).with(|o| {
+            o.loaded.clone_from(&self.loaded);
+            o.known_payload.clone_from(&self.known_payload);
+        }))
     }
 }
 

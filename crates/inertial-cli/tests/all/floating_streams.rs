@@ -12,7 +12,7 @@ const CHOICE: [&str; 5] = ["--friction", "none", "--offset=no", "--estimator", "
 
 /// Returns a log of a torso that shakes and turns while its leg swings.
 fn log(folder: &Folder) -> String {
-    let options = BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() };
+    let options = BuildOptions::default().with(|o| o.base = Some(Base::Floating));
     let robot = builtin::get("cheetah-leg").unwrap().build(&options).unwrap();
     let joints = robot.velocity_names().into_iter().skip(6);
     let names: Vec<String> = BASE_COORDINATES.map(String::from).into_iter().chain(joints).collect();

@@ -41,7 +41,7 @@ fn floating_four_bar() -> Value {
 
 /// Returns the largest error of the base parameters, relative to the largest of them.
 fn error(mechanism: &Mechanism, measured: Measured, found: &Value) -> f64 {
-    let options = AnalyzeOptions { measured: Some(measured), ..AnalyzeOptions::default() };
+    let options = AnalyzeOptions::default().with(|o| o.measured = Some(measured));
     let truth = analyze(mechanism, &options).unwrap().regrouping.regroup(&mechanism.parameters()).unwrap();
     let values: Vec<f64> =
         found["base_parameters"].as_array().unwrap().iter().map(|p| p["value"].as_f64().unwrap()).collect();

@@ -21,7 +21,12 @@ fn verdicts_on_real_robots_agree_with_numpy() {
 fn cvxpy_and_clarabel_agree_on_logs_of_real_robots() {
     let Some(data) = shared("data") else { return };
     let folder = Folder::new();
-    let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
+    let terms = JointTerms::default().with(|t| {
+        t.viscous = true;
+        t.coulomb = true;
+        t.offset = true;
+        t.rotor_inertia = true;
+    });
     let (mut problems, mut found) = (Vec::new(), Vec::new());
     for robot in ["panda", "ur10"] {
         let (model, log) = (data.join(robot).join("model.urdf"), data.join(robot).join("motion.csv.gz"));

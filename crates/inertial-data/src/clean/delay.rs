@@ -6,9 +6,6 @@ use crate::Result;
 use crate::clean::resample::Sink;
 use crate::columns::layout::Layout;
 
-/// Maximum delay (s) that is corrected.
-pub(crate) const LONGEST: f64 = 1.0;
-
 /// Delay of rows on a uniform grid, whose torques are taken at a later time, with cubic interpolation through four samples.
 pub(crate) struct Delay {
     width: usize,

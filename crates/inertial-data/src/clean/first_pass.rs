@@ -8,7 +8,7 @@ use crate::clean::glitches::{self, Glitch, Watch};
 use crate::clean::spool::Spool;
 use crate::clean::timestamps::{Stamps, TYPICAL, median};
 use crate::columns::layout::Layout;
-use crate::formats::reader::{LogRows, Reader};
+use crate::reader::{LogRows, Reader};
 use crate::{Error, Result};
 
 /// Maximum delay of a row, in typical steps, that is corrected by sorting; larger ones mean that the clock was set back.

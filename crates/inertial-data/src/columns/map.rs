@@ -8,7 +8,7 @@ use crate::columns::mapped::{Mapped, Renaming};
 use crate::columns::pattern::Pattern;
 use crate::columns::units::{self, Dimension, dimensions};
 use crate::error::nearest_hint;
-use crate::formats::reader::Reader;
+use crate::reader::Reader;
 use crate::{Error, Place, Result};
 
 /// Map of the columns of a log to the standard names and units.

@@ -1,6 +1,6 @@
 //! Log with renamed columns and converted units.
 
-use crate::formats::reader::{LogRows, Reader};
+use crate::reader::{LogRows, Reader};
 use crate::{Place, Result};
 
 /// Log with the standard names and units.

@@ -8,10 +8,10 @@ use std::path::Path;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::formats::read_ahead::ReadAhead;
-use crate::formats::reader::{LogRows, Reader};
 use crate::formats::text::cells::{Fault, Separator, cells, number, parse_line};
 use crate::formats::text::dialect;
 use crate::log::check_names;
+use crate::reader::{LogRows, Reader};
 use crate::{Error, Log, Place, Result, plain_io};
 
 /// First bytes of every gzip stream.

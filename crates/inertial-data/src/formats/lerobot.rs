@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::parquet::ParquetReader;
-use super::reader::{LogRows, Reader};
+use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
 
 /// Maximum size of a description, which usually has some kilobytes.

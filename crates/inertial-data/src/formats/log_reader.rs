@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::formats::open::{Source, open};
-use crate::formats::reader::{LogRows, Reader};
+use crate::reader::{LogRows, Reader};
 use crate::{Error, Log, Place, Result};
 
 impl Log {

@@ -10,7 +10,6 @@ pub(crate) mod open;
 pub(crate) mod parquet;
 mod parquet_pages;
 pub(crate) mod read_ahead;
-pub(crate) mod reader;
 pub(crate) mod text;
 pub(crate) mod write_parquet;
 pub(crate) mod zstd;

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clean::spool::temporary_copy;
 use crate::columns::map::ColumnMap;
 use crate::columns::recognition::Recognition;
 use crate::formats::arrays::{ArrayReader, hdf5, mat, npy};
@@ -15,12 +14,14 @@ use crate::formats::csv::CsvReader;
 use crate::formats::kinds;
 use crate::formats::lerobot::{self, LeRobotReader};
 use crate::formats::parquet::{self, ParquetReader};
-use crate::formats::reader::{LogRows, Reader};
 use crate::formats::zstd;
+use crate::reader::{LogRows, Reader};
+use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
 
 /// Options for reading a file.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Source {
     /// Column map, for names and units other than the standard ones.
     pub map: Option<ColumnMap>,
@@ -31,6 +32,8 @@ pub struct Source {
     /// Whether columns keep the names and units of the file.
     pub raw: bool,
 }
+
+inertial::with_changes!(Source);
 
 /// Opens a log: a text table (also compressed with gzip), Parquet, `.npz`, `.npy`, `.mat`, HDF5, MCAP, `.db3`, a ROS 1 bag, a rosbag2
 /// folder or a LeRobot dataset. The format is recognized by the content, also if compressed with Zstandard. `-` is standard input.

@@ -10,8 +10,8 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
 use crate::formats::parquet_pages::column_reader;
-use crate::formats::reader::{LogRows, Reader};
 use crate::log::check_names;
+use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
 
 /// First and last bytes of every file.

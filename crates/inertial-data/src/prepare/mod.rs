@@ -1,7 +1,6 @@
 //! Preparation of a log for estimation, whole or as a stream.
 
 pub(crate) mod fixed_lag;
-pub(crate) mod options;
 mod poses;
 pub(crate) mod prepared_log;
 pub(crate) mod record;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::clean::first_pass::{STILL, Survey};
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
-use crate::formats::reader::{LogRows, Reader};
 use crate::prepare::record::Record;
+use crate::reader::{LogRows, Reader};
 use crate::{Error, Result};
 
 /// Change of a joint between two rows, relative to its range of motion, that counts as a jump to another pose.

@@ -16,9 +16,9 @@ use crate::columns::layout::Layout;
 use crate::filter::cutoff::{self, SMEAR};
 use crate::filter::zero_phase::Kernel;
 use crate::formats::log_reader::LogReader;
-use crate::formats::reader::Reader;
 use crate::prepare::poses::{self, NumberedRows};
 use crate::prepare::record::{Record, Recorder};
+use crate::reader::Reader;
 use crate::{Columns, Error, Log, Options, Result, count};
 
 /// Rate after decimation, in cut-offs: four is the Nyquist rate for frequencies below 2 f₀ (−48 dB there); twice that adds a margin.
@@ -475,7 +475,7 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
 ///     text += &format!("{t},{},{}\n", 5.0 * (3.0 * t).sin(), (3.0 * t).cos());
 /// }
 /// let log = Log::collect(CsvReader::new(text.as_bytes(), "log.csv")?)?;
-/// let options = Options { extra: vec!["ft.fz".into(), "gyro.x".into()], ..Options::default() };
+/// let options = Options::default().with(|o| o.extra = vec!["ft.fz".into(), "gyro.x".into()]);
 /// let prepared = prepare_columns(&log, &["gyro.x"], &options)?;
 /// assert_eq!(prepared.extra.len(), 2 * prepared.len());
 /// # Ok::<(), inertial_data::Error>(())

@@ -65,11 +65,11 @@ fn arrays_hold_what_text_holds() {
     let error = read(&at("matrix.npy"), &Source::default()).unwrap_err().to_string();
     assert!(error.contains("name the 10 columns in a column map"), "{error}");
     let map = "[columns]\nt = \"column_1\"\nq = \"column_{2..4}\"\ndq = \"column_{5..7}\"\ntau = \"column_{8..10}\"\n";
-    let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
+    let source = Source::default().with(|s| s.map = Some(ColumnMap::parse(map, "map.toml").unwrap()));
     same(&read(&at("matrix.npy"), &source).unwrap(), &expected, str::to_owned, "matrix.npy");
     // Lists of Parquet: a map defines the meaning of `state`.
     let map = "[columns]\nq = \"observation.state_{i}\"\n";
-    let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
+    let source = Source::default().with(|s| s.map = Some(ColumnMap::parse(map, "map.toml").unwrap()));
     let mut reader = open(&at("lists.parquet"), &source).unwrap();
     let numbers: Vec<usize> = (0..reader.names().len()).filter(|&k| reader.names()[k] != "task").collect();
     let names: Vec<String> = numbers.iter().map(|&k| reader.names()[k].clone()).collect();
@@ -108,11 +108,11 @@ fn arrays_hold_what_text_holds() {
             assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= tolerance), "{bag}: {name}");
             assert_eq!(found.len(), expected.len());
         }
-        let other = Source { topic: Some("/joint_stats".into()), ..Source::default() };
+        let other = Source::default().with(|s| s.topic = Some("/joint_stats".into()));
         let error = read(&at(bag), &other).unwrap_err().to_string();
         assert!(error.contains("there is no message on the topic /joint_stats"), "{error}");
     }
-    let topic = Source { topic: Some("/a".into()), ..Source::default() };
+    let topic = Source::default().with(|s| s.topic = Some("/a".into()));
     let error = read(&at("plain.npz"), &topic).unwrap_err().to_string();
     assert!(error.ends_with("has no topic /a: it is not a ROS bag"), "{error}");
 }
@@ -142,7 +142,7 @@ fn bags_of_ros_1_hold_what_text_holds() {
         }
     }
     let error = |name: &str, topic: Option<&str>| {
-        let source = Source { topic: topic.map(str::to_owned), ..Source::default() };
+        let source = Source::default().with(|s| s.topic = topic.map(str::to_owned));
         read(&at(name), &source).unwrap_err().to_string()
     };
     assert!(
@@ -165,7 +165,10 @@ fn datasets_of_lerobot_hold_what_text_holds() {
     let map = "[columns]\nq = \"observation.state.{joint}\"\n";
     let joints = ["shoulder", "elbow", "slide"].map(str::to_owned).to_vec();
     let map = Some(ColumnMap::parse(map, "map.toml").unwrap());
-    let source = Source { map, joints, ..Source::default() };
+    let source = Source::default().with(|s| {
+        s.map = map;
+        s.joints = joints;
+    });
     for name in ["lerobot_v2", "lerobot_v3"] {
         let log = read(&at(name), &source).unwrap();
         assert_eq!(log.len(), expected.len(), "{name}");
@@ -184,7 +187,7 @@ fn datasets_of_lerobot_hold_what_text_holds() {
         let text = read(&at("lerobot_v2"), &Source::default()).unwrap_err().to_string();
         assert!(text.contains(expected) && text.lines().count() == 1, "{text}");
     };
-    let topic = Source { topic: Some("/a".into()), ..Source::default() };
+    let topic = Source::default().with(|s| s.topic = Some("/a".into()));
     assert!(read(&at("lerobot_v3"), &topic).unwrap_err().to_string().contains("not a ROS bag"));
     let second = at("lerobot_v2/data/chunk-000/episode_000001.parquet");
     std::fs::copy(at("lists.parquet"), &second).unwrap();

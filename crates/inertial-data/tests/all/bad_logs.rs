@@ -38,12 +38,12 @@ fn columns_that_do_not_match() {
         "log.csv: there is no column q.elbow for elbow; the nearest is q.elbw"
     );
     assert!(failure(named("tau.elbow"), columns.clone()).to_string().ends_with("the nearest is tau.elbw"));
-    let options = Options { torque_joints: vec!["shoulder".into()], ..Options::default() };
+    let options = Options::default().with(|o| o.torque_joints = vec!["shoulder".into()]);
     let log = Log::new("log.csv", named("tau.elbow"), columns.clone()).unwrap();
     let p = prepare(&arm(), &log, &options).unwrap();
     assert!(p.keep.iter().skip(1).step_by(3).all(|k| !k));
     assert!(p.notes.iter().any(|n| n.contains("not used: tau.elbw")), "{:?}", p.notes);
-    let options = Options { torque_joints: vec!["shouldr".into()], ..Options::default() };
+    let options = Options::default().with(|o| o.torque_joints = vec!["shouldr".into()]);
     assert_eq!(
         failure_with(named(""), columns, &options).to_string(),
         "log.csv: the model has no joint shouldr; the nearest is shoulder"
@@ -122,7 +122,7 @@ fn units_that_are_unlikely() {
     columns[2].iter_mut().for_each(|x| *x *= 5.0);
     let log = Log::new("log.csv", names, columns).unwrap();
     assert!(prepare(&arm(), &log, &Options::default()).is_err());
-    assert!(prepare(&arm(), &log, &Options { trust_units: true, ..Options::default() }).is_ok());
+    assert!(prepare(&arm(), &log, &Options::default().with(|o| o.trust_units = true)).is_ok());
 }
 
 /// Tests that without position limits, the speed limit reveals degrees: 10° at 3 rad/s appear as 30 for a limit of 10 rad/s.
@@ -138,7 +138,7 @@ fn small_motions_of_continuous_joints_in_degrees() {
         let keep = [0, 1, 4];
         let names = keep.map(|k| names[k].clone()).to_vec();
         let log = Log::new("log.csv", names, keep.map(|k| columns[k].clone()).to_vec()).unwrap();
-        prepare(&wheel, &log, &Options { trust_units, ..Options::default() })
+        prepare(&wheel, &log, &Options::default().with(|o| o.trust_units = trust_units))
     };
     assert!(prepared(10.0 / 57.3, false).is_ok() && prepared(10.0, true).is_ok());
     let error = prepared(10.0, false).unwrap_err().to_string();
@@ -208,10 +208,10 @@ fn a_little_saturation_is_left_out() {
 #[test]
 fn options_that_fit_no_log() {
     for options in [
-        Options { cutoff: Cutoff::Hz(80.0), ..Options::default() },
-        Options { cutoff: Cutoff::Hz(f64::NAN), ..Options::default() },
-        Options { slow: 2.0, ..Options::default() },
-        Options { bandwidths: 0.5, ..Options::default() },
+        Options::default().with(|o| o.cutoff = Cutoff::Hz(80.0)),
+        Options::default().with(|o| o.cutoff = Cutoff::Hz(f64::NAN)),
+        Options::default().with(|o| o.slow = 2.0),
+        Options::default().with(|o| o.bandwidths = 0.5),
     ] {
         let (names, columns) = clean(1000, 100.0);
         assert!(matches!(failure_with(names, columns, &options), Error::Option(_)));

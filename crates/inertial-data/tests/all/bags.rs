@@ -24,11 +24,11 @@ fn read(path: &Path, source: &Source) -> Result<Log, String> {
 }
 
 fn topic(topic: &str) -> Source {
-    Source { topic: Some(topic.to_owned()), ..Source::default() }
+    Source::default().with(|s| s.topic = Some(topic.to_owned()))
 }
 
 fn mapped(columns: &str) -> Source {
-    Source { map: Some(ColumnMap::parse(columns, "map.toml").unwrap()), raw: false, ..Source::default() }
+    Source::default().with(|s| s.map = Some(ColumnMap::parse(columns, "map.toml").unwrap()))
 }
 
 /// Returns the signals that the script writes.
@@ -121,7 +121,7 @@ fn any_message_is_read_by_the_paths_of_its_fields() {
         compare(&log, "q1", 0, 0.0, &place);
         compare(&log, "tau2", 3, 0.008, &place);
         // All numbers of a topic of any meaning; long sequences are omitted.
-        let raw = Source { raw: true, ..topic("/low_state") };
+        let raw = topic("/low_state").with(|s| s.raw = true);
         let names = open(&bag, &raw).unwrap().names().to_vec();
         assert!(names.contains(&"/low_state.motor_state[1].spare[0]".to_owned()), "{names:?}");
         assert!(names.contains(&"/low_state.tick".to_owned()) && names.len() < 20, "{names:?}");

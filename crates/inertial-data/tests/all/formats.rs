@@ -236,7 +236,7 @@ fn topics_are_chosen() {
     );
     let error = read(&path, &Source::default()).unwrap_err().to_string();
     assert!(error.ends_with("has joint states on /left/joint_states, /right/joint_states: choose one topic"));
-    let source = |topic: &str| Source { topic: Some(topic.into()), ..Source::default() };
+    let source = |topic: &str| Source::default().with(|s| s.topic = Some(topic.into()));
     assert_eq!(read(&path, &source("/right/joint_states")).unwrap().len(), 9);
     let error = read(&path, &source("/right/joint_state")).unwrap_err().to_string();
     assert!(error.ends_with("the nearest is /right/joint_states"), "{error}");

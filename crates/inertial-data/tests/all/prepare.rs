@@ -33,7 +33,7 @@ fn derivatives_of_sines_are_those_of_fourth_order() {
     let mechanism = arm();
     for rate in [100.0, 200.0, 400.0] {
         let (names, columns) = clean(1000, rate);
-        let options = Options { cutoff: Cutoff::Off, ..Options::default() };
+        let options = Options::default().with(|o| o.cutoff = Cutoff::Off);
         let p = prepare(&mechanism, &log(names, columns), &options).unwrap();
         assert_eq!(p.len(), 1000);
         let [q, v, a, tau] = errors(&p);
@@ -89,7 +89,7 @@ const WANTED_HZ: f64 = 5.0 * 6.0 / (2.0 * PI);
 
 /// Returns options with five bandwidths of the motion: noise and repairs are more visible than with the default.
 fn five_bandwidths() -> Options {
-    Options { bandwidths: 5.0, ..Options::default() }
+    Options::default().with(|o| o.bandwidths = 5.0)
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn the_note_on_the_cutoff_tells_why_it_is_not_five_times_the_bandwidth() {
     told(&prepared(200.0, 0.5), "of its acceleration is noise even with this cut-off");
     // Signals with changes within a fraction of a period need more than five bandwidths.
     let (names, columns) = clean(4000, 200.0);
-    let options = Options { bandwidths: 40.0, ..Options::default() };
+    let options = Options::default().with(|o| o.bandwidths = 40.0);
     let bent = prepare(&mechanism, &log(names, columns), &options).unwrap();
     assert!((bent.cutoff_hz.unwrap() - 8.0 * WANTED_HZ).abs() < 4.0, "{:?}", bent.notes);
     told(&bent, ": 40 times");
@@ -311,7 +311,7 @@ fn slow_samples_and_the_ends_are_not_kept() {
     let mechanism = arm();
     let (names, columns) = clean(2000, 200.0);
     let signals = log(names, columns);
-    let p = prepare(&mechanism, &signals, &Options { slow: 0.1, ..Options::default() }).unwrap();
+    let p = prepare(&mechanism, &signals, &Options::default().with(|o| o.slow = 0.1)).unwrap();
     for i in 0..p.len() {
         for k in 0..3 {
             let speed = motion(k, p.t[i])[1] / (3.0 + 1.5 * k as f64);
@@ -382,8 +382,7 @@ fn parts_are_those_of_the_whole() {
 #[test]
 fn a_floating_base_has_its_twist_from_its_poses() {
     let builder: MechanismBuilder = builtin::get("planar-2r").unwrap();
-    let mechanism =
-        builder.build(&BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() }).unwrap();
+    let mechanism = builder.build(&BuildOptions::default().with(|o| o.base = Some(Base::Floating))).unwrap();
     let names = mechanism.position_names();
     let t: Vec<f64> = (0..3000).map(|i| f64::from(i) / 300.0).collect();
     // Rotation about z by a sine during a translation along a line: the twist is known in closed form.
@@ -434,23 +433,23 @@ fn further_columns_come_along_filtered_alike() {
     let (mut names, mut columns) = clean(2000, 200.0);
     names.push("ft.fx".into());
     columns.push(columns[4].clone());
-    let options = Options { extra: vec!["ft.fx".into()], ..Options::default() };
+    let options = Options::default().with(|o| o.extra = vec!["ft.fx".into()]);
     let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
     // The numbers equal those of the torque that the column repeats.
     assert_eq!(p.extra, p.tau.iter().step_by(3).copied().collect::<Vec<_>>());
     assert_eq!(p.extra_raw, p.tau_raw.iter().step_by(3).copied().collect::<Vec<_>>());
     assert!((0..p.len()).all(|i| p.sound[i] || !p.keep[3 * i]) && p.sound.contains(&true));
     assert!(!p.notes.iter().any(|n| n.contains("not used")), "{:?}", p.notes);
-    let missing = Options { extra: vec!["ft.fy".into()], ..Options::default() };
+    let missing = Options::default().with(|o| o.extra = vec!["ft.fy".into()]);
     let error = prepare(&mechanism, &log(names.clone(), columns.clone()), &missing).unwrap_err();
     assert_eq!(error.to_string(), "log.csv: there is no column ft.fy; the nearest is ft.fx");
     // Optional torques may be absent, also without a mechanism.
     let (names, columns) = ([&names[..4], &names[7..]].concat(), [&columns[..4], &columns[7..]].concat());
     assert!(prepare(&mechanism, &log(names.clone(), columns.clone()), &options).is_err());
-    let options = Options { torques: Need::Optional, ..options };
+    let options = options.with(|o| o.torques = Need::Optional);
     let without = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
     assert_eq!((without.extra, without.keep.contains(&true)), (p.extra.clone(), false));
-    let options = Options { extra: vec!["ft.fx".into(), "q3".into()], ..options };
+    let options = options.with(|o| o.extra = vec!["ft.fx".into(), "q3".into()]);
     let alone = inertial_data::prepare_columns(&log(names, columns), &["q3"], &options).unwrap();
     assert_eq!((alone.q.len(), alone.extra.len()), (0, 2 * alone.len()));
     // The window widens a line by up to two periods of the log, 0.2 Hz; the cut-off is five times that.
@@ -460,8 +459,7 @@ fn further_columns_come_along_filtered_alike() {
 #[test]
 fn a_free_flying_base_needs_no_pose() {
     let builder: MechanismBuilder = builtin::get("planar-2r").unwrap();
-    let mechanism =
-        builder.build(&BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() }).unwrap();
+    let mechanism = builder.build(&BuildOptions::default().with(|o| o.base = Some(Base::Floating))).unwrap();
     let (mut names, mut columns) = clean(2000, 200.0);
     names.truncate(3);
     columns.truncate(3);
@@ -473,12 +471,11 @@ fn a_free_flying_base_needs_no_pose() {
         names.push(name.into());
         columns.push(t.iter().map(|&t| torque(k, 0.5 * t)).collect());
     }
-    let options = Options {
-        extra: vec!["momentum.px".into()],
-        torques: Need::Optional,
-        base_pose: Need::Optional,
-        ..Options::default()
-    };
+    let options = Options::default().with(|o| {
+        o.extra = vec!["momentum.px".into()];
+        o.torques = Need::Optional;
+        o.base_pose = Need::Optional;
+    });
     let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
     assert_eq!(p.q[9 * 7..9 * 7 + 7], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
     for i in (0..p.len()).filter(|&i| p.sound[i]) {
@@ -487,7 +484,7 @@ fn a_free_flying_base_needs_no_pose() {
     let refused = prepare(
         &mechanism,
         &log(names.clone(), columns.clone()),
-        &Options { base_pose: Need::Required, ..options.clone() },
+        &options.clone().with(|o| o.base_pose = Need::Required),
     );
     assert!(refused.unwrap_err().to_string().contains("no column base.x"));
     names[4] = "other".into();
@@ -506,7 +503,10 @@ fn late_torques_are_taken_later() {
             let late: Vec<f64> = columns[0].iter().map(|t| torque(k, t - lag)).collect();
             columns[4 + k] = late;
         }
-        let options = Options { cutoff: Cutoff::Off, lag, ..Options::default() };
+        let options = Options::default().with(|o| {
+            o.cutoff = Cutoff::Off;
+            o.lag = lag;
+        });
         let p = prepare(&mechanism, &log(names, columns), &options).unwrap();
         let [q, _, _, tau] = errors(&p);
         // The interpolation error of a cubic is w⁴h⁴ f(1 − f²)(2 − f)/24 ≤ 0.02344 w⁴h⁴ for a sine; here w is 2 and the amplitude 10.
@@ -516,7 +516,7 @@ fn late_torques_are_taken_later() {
         assert!(kept > 3 * 3500 && !p.keep[3 * 3999], "{kept}");
     }
     let (names, columns) = clean(1000, rate);
-    let options = Options { lag: 2.0, ..Options::default() };
+    let options = Options::default().with(|o| o.lag = 2.0);
     assert!(
         prepare(&mechanism, &log(names, columns), &options).unwrap_err().to_string().contains("at most 1 s")
     );

@@ -14,11 +14,10 @@ use inertial_data::{FixedLag, Log, Options, StreamSample};
 const RATE: f64 = 200.0;
 
 fn robot() -> Mechanism {
-    let options = BuildOptions {
-        base: Some(Base::Floating),
-        rotors: Some(RotorModel::None),
-        ..BuildOptions::default()
-    };
+    let options = BuildOptions::default().with(|o| {
+        o.base = Some(Base::Floating);
+        o.rotors = Some(RotorModel::None);
+    });
     builtin::get("cheetah-leg").unwrap().build(&options).unwrap()
 }
 

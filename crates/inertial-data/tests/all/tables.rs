@@ -81,10 +81,10 @@ fn files_without_a_header_need_a_map() {
     let error = opened("log.txt", bare, &Source::default()).unwrap_err().to_string();
     assert!(error.contains("there is no header: name the 7 columns in a column map"), "{error}");
     let map = "[columns]\nt = \"column_1\"\nq = \"column_{2..4}\"\ntau = \"column_{5..7}\"\n";
-    let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
+    let source = Source::default().with(|s| s.map = Some(ColumnMap::parse(map, "map.toml").unwrap()));
     same(&opened("log.txt", bare, &source).unwrap(), &expected);
     let map = map.replace("5..7", "5..8");
-    let source = Source { map: Some(ColumnMap::parse(&map, "map.toml").unwrap()), ..Source::default() };
+    let source = Source::default().with(|s| s.map = Some(ColumnMap::parse(&map, "map.toml").unwrap()));
     let error = opened("log.txt", bare, &source).unwrap_err().to_string();
     assert_eq!(error, "map.toml: column tau: there is no column column_8");
 }
@@ -112,7 +112,7 @@ fn names_of_controllers_are_prepared_alike() {
         ]),
     ] {
         let source =
-            Source { joints: ["shoulder", "elbow", "slide"].map(String::from).into(), ..Source::default() };
+            Source::default().with(|s| s.joints = ["shoulder", "elbow", "slide"].map(String::from).into());
         let log = opened("log.csv", &text, &source).unwrap();
         let found = prepare(&arm(), &log, &Options::default()).unwrap();
         assert_eq!((&found.q, &found.tau), (&plain.q, &plain.tau), "{}", text.lines().next().unwrap());
@@ -168,13 +168,13 @@ fn currents_say_what_they_need() {
     assert!(error.to_string().contains("there is no column tau1 for shoulder"), "{error}");
     assert!(error.to_string().contains("actual_current_{i} are currents"), "{error}");
     let map = "[columns]\ntau = { column = \"actual_current_{i}\", unit = \"A\", scale = [2.0, 3.0, 4.0] }\n";
-    let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
+    let source = Source::default().with(|s| s.map = Some(ColumnMap::parse(map, "map.toml").unwrap()));
     let log = Log::collect(open(&path, &source).unwrap()).unwrap();
     assert_eq!(log.column("tau3").unwrap()[7], 4.0 * columns[6][7]);
     let log = prepared(&source).unwrap();
     assert!(log.notes().iter().any(|n| n == "q: taken from actual_q_{i} (UR RTDE)"), "{:?}", log.notes());
     let short = map.replace(", 4.0", "");
-    let source = Source { map: Some(ColumnMap::parse(&short, "map.toml").unwrap()), ..Source::default() };
+    let source = Source::default().with(|s| s.map = Some(ColumnMap::parse(&short, "map.toml").unwrap()));
     let error = prepared(&source).err().unwrap().to_string();
     assert_eq!(error, "map.toml: column tau: 2 numbers for 3 columns");
 }

@@ -92,12 +92,15 @@ struct Channel {
 
 /// Options of an identification from a regressor.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RegressorOptions {
     /// Distance to the prior.
     pub prior_kind: PriorKind,
     /// Weight of the prior.
     pub prior_weight: f64,
 }
+
+crate::with_changes!(RegressorOptions);
 
 impl Default for RegressorOptions {
     fn default() -> Self {

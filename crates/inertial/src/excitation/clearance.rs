@@ -20,6 +20,7 @@ pub struct Capsule {
 
 /// Obstacles and self-collision pairs.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Room {
     /// Capsules of the robot.
     pub capsules: Vec<Capsule>,
@@ -32,6 +33,8 @@ pub struct Room {
     /// Minimum distance (m).
     pub clearance: f64,
 }
+
+crate::with_changes!(Room);
 
 /// Contact point: body, position in the world, and direction of motion that reduces the constraint value.
 #[derive(Debug, Clone, Copy)]

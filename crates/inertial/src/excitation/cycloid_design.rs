@@ -40,6 +40,7 @@ pub enum Combinations {
 
 /// Options of [`design_cycloids`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CycloidOptions {
     /// Length of an interval (s).
     pub interval: f64,
@@ -64,6 +65,28 @@ pub struct CycloidOptions {
     pub steps: usize,
     /// Seed of the random starts.
     pub seed: u64,
+}
+
+crate::with_changes!(CycloidOptions);
+
+impl CycloidOptions {
+    /// Creates options for rates with these standard deviations: the first 20 combinations, each for one second at 100 samples per
+    /// second, and four searches until they converge.
+    pub fn new(noise: Vec<f64>) -> Self {
+        Self {
+            interval: 1.0,
+            rate: 100.0,
+            noise,
+            weight: 1.0,
+            combinations: Combinations::First(20),
+            seeds: None,
+            limits: DefaultLimits::default(),
+            room: Room::default(),
+            starts: 4,
+            steps: usize::MAX,
+            seed: 1,
+        }
+    }
 }
 
 /// Designs cycloids from seeds for the base parameters of `regrouping`: steps 1 to 3 of section V of the paper from random starts,

@@ -73,6 +73,7 @@ pub struct Subject<'m> {
 
 /// Options of [`design()`](super::design()).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct DesignOptions {
     /// Family of basis functions.
     pub family: Family,
@@ -96,6 +97,8 @@ pub struct DesignOptions {
     /// Seed of the random motions; equal seeds yield equal designs.
     pub seed: u64,
 }
+
+crate::with_changes!(DesignOptions);
 
 impl Default for DesignOptions {
     fn default() -> Self {

@@ -41,6 +41,7 @@ pub(super) const CHECK_RATE: f64 = 1000.0;
 
 /// Options of [`design_flight`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct FlightOptions {
     /// Duration (s).
     pub duration: f64,
@@ -67,6 +68,29 @@ pub struct FlightOptions {
     pub steps: usize,
     /// Seed of the random starts.
     pub seed: u64,
+}
+
+crate::with_changes!(FlightOptions);
+
+impl FlightOptions {
+    /// Creates options for rates with these standard deviations: 20 s at 100 samples per second, with knots every second, and four
+    /// searches until they converge.
+    pub fn new(noise: Vec<f64>) -> Self {
+        Self {
+            duration: 20.0,
+            interval: 1.0,
+            rate: 100.0,
+            noise,
+            criterion: Criterion::default(),
+            others: Vec::new(),
+            robust: Robust::default(),
+            limits: DefaultLimits::default(),
+            room: Room::default(),
+            starts: 4,
+            steps: usize::MAX,
+            seed: 1,
+        }
+    }
 }
 
 /// Designs velocity knots for the base parameters of `regrouping`. Searches from random starts run in parallel, and the best one

@@ -10,6 +10,7 @@ pub(super) const METRES: f64 = 0.1;
 
 /// Default limits of coordinates without limits in the description.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct DefaultLimits {
     /// Speed limit (rad/s or m/s) of joints without one.
     pub velocity: f64,
@@ -20,6 +21,8 @@ pub struct DefaultLimits {
     /// Range of a floating base (m, rad), to both sides; a base without a range does not move.
     pub base: Option<[f64; 2]>,
 }
+
+crate::with_changes!(DefaultLimits);
 
 impl Default for DefaultLimits {
     fn default() -> Self {

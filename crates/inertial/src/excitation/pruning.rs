@@ -34,6 +34,7 @@ pub enum Reading {
 
 /// Options of algorithm 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct PruneOptions {
     /// Largest number of successive intervals that change nothing (`u_max`).
     pub unchanged: usize,
@@ -42,6 +43,8 @@ pub struct PruneOptions {
     /// Interpretation of the algorithm.
     pub reading: Reading,
 }
+
+crate::with_changes!(PruneOptions);
 
 impl Default for PruneOptions {
     fn default() -> Self {

@@ -27,6 +27,7 @@ pub enum Method {
 
 /// Options of [`super::analyze`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct AnalyzeOptions {
     /// Snapping tolerance (radians, and lengths relative to the size of the robot): geometry within this tolerance of a
     /// special position is treated as special. Zero takes every number literally.
@@ -48,6 +49,8 @@ pub struct AnalyzeOptions {
     /// Seed of random configurations.
     pub seed: u64,
 }
+
+crate::with_changes!(AnalyzeOptions);
 
 impl Default for AnalyzeOptions {
     fn default() -> Self {

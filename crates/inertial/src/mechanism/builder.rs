@@ -10,6 +10,7 @@ use crate::spatial::{Inertia, Pose};
 
 /// Limits of one joint; infinite if the model gives none. They apply to each coordinate of the joint.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Lowest position (rad or m).
     pub lower: f64,
@@ -20,6 +21,8 @@ pub struct Limits {
     /// Highest torque or force (N m or N).
     pub effort: f64,
 }
+
+crate::with_changes!(Limits);
 
 impl Default for Limits {
     fn default() -> Self {
@@ -46,6 +49,7 @@ fn given(limit: f64) -> Option<f64> {
 
 /// Passive dynamics of a joint: damping, friction, armature and spring.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct JointDynamics {
     /// Viscous damping (N m s/rad or N s/m).
     pub damping: f64,
@@ -58,6 +62,8 @@ pub struct JointDynamics {
     /// Rest position of the spring.
     pub rest: f64,
 }
+
+crate::with_changes!(JointDynamics);
 
 /// Coupling of a joint to others: `q = Σ ratio · q_leader + offset` (URDF's `<mimic>` has one leader).
 #[derive(Debug, Clone, PartialEq)]
@@ -236,6 +242,7 @@ pub enum RotorModel {
 
 /// Options that override the model.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct BuildOptions {
     /// Fixed or floating base; `None` uses the model.
     pub base: Option<Base>,
@@ -244,6 +251,8 @@ pub struct BuildOptions {
     /// Gravity; `None` uses the model.
     pub gravity: Option<Vector3<f64>>,
 }
+
+crate::with_changes!(BuildOptions);
 
 /// Description of a mechanism under construction.
 ///

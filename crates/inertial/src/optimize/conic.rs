@@ -88,6 +88,7 @@ pub struct ConicLeastSquares {
 
 /// Stopping criteria.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Options {
     /// Gap between cost and lower bound, relative to the cost (plus the rounding error of the cost).
     pub relative_gap: f64,
@@ -96,6 +97,8 @@ pub struct Options {
     /// Time limit, after which the solver returns its best point so far; without a limit, the clock is not read.
     pub time_limit: Option<Duration>,
 }
+
+crate::with_changes!(Options);
 
 impl Default for Options {
     fn default() -> Self {

@@ -6,6 +6,7 @@ use crate::{Error, Result};
 
 /// Options of [`minimize`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Options {
     /// Largest number of steps.
     pub steps: usize,
@@ -14,6 +15,8 @@ pub struct Options {
     /// Decrease over ten steps, relative to the value, below which the search stops.
     pub gain: f64,
 }
+
+crate::with_changes!(Options);
 
 impl Default for Options {
     fn default() -> Self {

@@ -83,6 +83,7 @@ impl ConstraintRows {
 
 /// Stopping criteria and initial trust region.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct SqpOptions {
     /// Largest number of steps.
     pub iterations: usize,
@@ -93,6 +94,8 @@ pub struct SqpOptions {
     /// Largest violation that counts as feasible.
     pub feasibility: f64,
 }
+
+crate::with_changes!(SqpOptions);
 
 impl Default for SqpOptions {
     fn default() -> Self {

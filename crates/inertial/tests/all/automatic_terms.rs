@@ -112,9 +112,22 @@ impl Log {
 }
 
 pub(crate) fn automatic() -> JointModel {
-    let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
-    let auto = AutoTerms { friction: true, offset: true, rotor_inertia: true };
-    JointModel { stribeck: true, search_couplings: true, auto, ..JointModel::from(terms) }
+    let terms = JointTerms::default().with(|t| {
+        t.viscous = true;
+        t.coulomb = true;
+        t.offset = true;
+        t.rotor_inertia = true;
+    });
+    let auto = AutoTerms::default().with(|t| {
+        t.friction = true;
+        t.offset = true;
+        t.rotor_inertia = true;
+    });
+    JointModel::from(terms).with(|m| {
+        m.stribeck = true;
+        m.search_couplings = true;
+        m.auto = auto;
+    })
 }
 
 fn found(mechanism: &Mechanism, log: &Log) -> Identification {
@@ -295,7 +308,7 @@ fn errors_cover_the_truth_where_noise_is_coloured() {
     let mut rng = Rng(11);
     let equations = Equations::new(&mechanism, JointTerms::default(), DEFAULT_SNAP).unwrap();
     let truth = equations.regrouping.regroup(&mechanism.parameters()).unwrap();
-    let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
+    let options = IdentifyOptions::default().with(|o| o.estimator = Estimator::Wls);
     let (mut inside, mut all) = (0, 0);
     let clean = Log::new(&mechanism, 2000, &mut rng);
     for _ in 0..200 {

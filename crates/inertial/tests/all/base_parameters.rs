@@ -163,7 +163,7 @@ fn preferred_parameters_become_base_parameters() {
     let m = golden::model(&g, false, true, false);
     let plain = analyze(&m, &AnalyzeOptions::default()).unwrap();
     let choose = vec!["link6.m".to_owned(), "link3.Iyy".to_owned(), "link1.m".to_owned()];
-    let other = analyze(&m, &AnalyzeOptions { choose, ..AnalyzeOptions::default() }).unwrap();
+    let other = analyze(&m, &AnalyzeOptions::default().with(|o| o.choose = choose)).unwrap();
     let has = |n: &str| other.base_parameters.iter().any(|b| b.name == n);
     // The mass of the first link appears in no equation, so a preference has no effect on it.
     assert!(has("link6.m") && has("link3.Iyy") && !has("link1.m"));
@@ -171,7 +171,7 @@ fn preferred_parameters_become_base_parameters() {
     let all = |a: &Analysis| rows(a, &m, &g, 0, false);
     assert!(angle(&all(&plain), &all(&other)) < 1e-9);
     assert_eq!(plain.regrouping.status, other.regrouping.status);
-    let wrong = AnalyzeOptions { choose: vec!["link9.m".into()], ..AnalyzeOptions::default() };
+    let wrong = AnalyzeOptions::default().with(|o| o.choose = vec!["link9.m".into()]);
     assert_eq!(
         analyze(&m, &wrong).unwrap_err().to_string(),
         "parameter \"link9.m\": there is no parameter of that name, expected BODY.NAME like link1.m; the nearest is link1.m"

@@ -35,7 +35,10 @@ fn robot(rng: &mut Rng, joint: Option<JointType>, wheels: &[Vector3<f64>]) -> Me
 
 fn answer(model: &MechanismBuilder, total_momentum: TotalMomentum) -> Analysis {
     let measured = Some(Measured::Momentum);
-    let options = AnalyzeOptions { measured, total_momentum, ..AnalyzeOptions::default() };
+    let options = AnalyzeOptions::default().with(|o| {
+        o.measured = measured;
+        o.total_momentum = total_momentum;
+    });
     let found = analyze(&model.build(&BuildOptions::default()).unwrap(), &options).unwrap();
     assert!(found.certificate.exact, "{:?}", found.certificate);
     assert_eq!(found.total_momentum, Some(total_momentum.name()));

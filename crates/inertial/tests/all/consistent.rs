@@ -47,11 +47,11 @@ fn all_solvers_find_the_one_optimum_of_whole_robots() {
         let summary = poor(&mechanism, &equations, 60, &mut rng);
         let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
         let prior = Prior::new(&mechanism).unwrap();
-        let wanted = Consistency { prior_kind: kind, ..Consistency::new(&prior, weight) };
+        let wanted = Consistency::new(&prior, weight).with(|c| c.prior_kind = kind);
         let reference = ConsistentFit::new(&equations, &summary, &squares, &wanted).unwrap();
         assert!(reference.status.is_converged(), "{name}");
         for solver in [Solver::Manifold, Solver::LogCholesky] {
-            let wanted = Consistency { solver, ..wanted.clone() };
+            let wanted = wanted.clone().with(|c| c.solver = solver);
             let what = format!("{name} {kind:?} {weight} {solver:?}");
             if solver == Solver::LogCholesky && kind == PriorKind::Euclidean {
                 assert!(ConsistentFit::new(&equations, &summary, &squares, &wanted).is_err());
@@ -85,7 +85,10 @@ fn a_solve_stopped_at_any_step_leaves_a_robot_that_can_exist() {
         (Solver::Manifold, PriorKind::Euclidean),
         (Solver::Barrier, PriorKind::Entropic),
     ] {
-        let wanted = Consistency { solver, prior_kind, ..Consistency::new(&prior, 1.0) };
+        let wanted = Consistency::new(&prior, 1.0).with(|c| {
+            c.solver = solver;
+            c.prior_kind = prior_kind;
+        });
         let mut last = f64::INFINITY;
         for stop in (0..30).step_by(3) {
             let mut seen = 0;
@@ -161,7 +164,7 @@ fn bounds_hold_and_cost_only_what_they_must() {
                 box = { min = [-0.1, -0.1, -0.1], max = [0.1, 0.1, 0.1] }\n[bodies.link7]\n\
                 ellipsoid = { centre = [0, 0, 0.05], semi_axes = [0.05, 0.06, 0.1], rpy = [0.1, 0.2, 0.3] }";
     for bounds in [Bounds::of_links(&mechanism), Bounds::from_toml(text).unwrap()] {
-        let wanted = Consistency { bounds: Some(&bounds), ..free.clone() };
+        let wanted = free.clone().with(|c| c.bounds = Some(&bounds));
         let found = ConsistentFit::new(&equations, &summary, &squares, &wanted).unwrap();
         assert!(found.status.is_converged() && found.cost >= unbounded.lower_bound);
         all_possible(&mechanism, &found.parameters);
@@ -186,7 +189,7 @@ fn bounds_hold_and_cost_only_what_they_must() {
                 assert!(mean <= 1.0 + 1e-9, "{}: {mean}", body.name);
             }
         }
-        let manifold = Consistency { solver: Solver::Manifold, ..wanted };
+        let manifold = wanted.with(|c| c.solver = Solver::Manifold);
         assert!(ConsistentFit::new(&equations, &summary, &squares, &manifold).is_err());
     }
     // Contradictory bounds and unknown body names are refused.
@@ -195,7 +198,7 @@ fn bounds_hold_and_cost_only_what_they_must() {
         "[bodies.nose]\nmass = [1, 2]",
     ] {
         let bounds = Bounds::from_toml(text).unwrap();
-        let wanted = Consistency { bounds: Some(&bounds), ..free.clone() };
+        let wanted = free.clone().with(|c| c.bounds = Some(&bounds));
         assert!(ConsistentFit::new(&equations, &summary, &squares, &wanted).is_err(), "{text}");
     }
     for text in
@@ -263,7 +266,7 @@ fn cvxpy_and_clarabel_find_the_same_optima() {
         let summary = poor(&mechanism, &equations, 80, &mut rng);
         let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
         let prior = Prior::new(&mechanism).unwrap();
-        let wanted = Consistency { prior_kind: kind, ..Consistency::new(&prior, weight) };
+        let wanted = Consistency::new(&prior, weight).with(|c| c.prior_kind = kind);
         let problem = ConsistentProblem::new(&equations, &summary, &squares, &wanted).unwrap();
         let solution = problem.solve(&wanted, |_, _| true).unwrap();
         problems.push(described(&problem));
@@ -323,8 +326,10 @@ fn on_poor_data_the_default_predicts_other_motions_far_better_than_least_squares
             body.rotational *= mass * size * size;
         }
         let residual = |estimator| {
-            let options =
-                IdentifyOptions { estimator, prior: Some(prior.clone()), ..IdentifyOptions::default() };
+            let options = IdentifyOptions::default().with(|o| {
+                o.estimator = estimator;
+                o.prior = Some(prior.clone());
+            });
             let found = identify(&equations, &summary, Some(&other), &options).unwrap();
             found.validation_relative_rms.unwrap()
         };

@@ -79,7 +79,7 @@ fn a_root_link_keeps_its_name_where_it_floats() {
         <child link="leg"/><origin xyz="0.1 0 0" rpy="1.5708 0 0.3"/><limit lower="-1" upper="2" effort="0" velocity="0"/></joint></robot>"#;
     let model = read::urdf::read(text).unwrap();
     check(&model, &BuildOptions::default());
-    check(&model, &BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() });
+    check(&model, &BuildOptions::default().with(|o| o.base = Some(Base::Floating)));
     // Angles keep their few digits, which define their rounding interval.
     assert!(describe(&model, None, Syntax::Toml).unwrap().contains("rpy = [1.5708, 0.0, 0.3]"));
 }

@@ -34,14 +34,13 @@ fn subject(mechanism: &Mechanism) -> Subject<'_> {
 }
 
 fn quick() -> DesignOptions {
-    DesignOptions {
-        family: Family::Fourier { harmonics: 4 },
-        duration: 4.0,
-        rate: 25.0,
-        starts: 2,
-        iterations: 8,
-        ..DesignOptions::default()
-    }
+    DesignOptions::default().with(|o| {
+        o.family = Family::Fourier { harmonics: 4 };
+        o.duration = 4.0;
+        o.rate = 25.0;
+        o.starts = 2;
+        o.iterations = 8;
+    })
 }
 
 fn run(subject: &Subject<'_>, limits: &[Coordinate], room: &Room, options: &DesignOptions) -> Design {
@@ -91,7 +90,7 @@ fn designs_stay_within_limits_and_reach_the_structural_rank() {
         Family::VelocityKnots { intervals: 8 },
         Family::PointToPoint { intervals: 8, profile: Profile::Cycloid },
     ] {
-        let found = run(&subject, &limits, &Room::default(), &DesignOptions { family, ..quick() });
+        let found = run(&subject, &limits, &Room::default(), &quick().with(|o| o.family = family));
         assert_eq!((found.certificate.rank, found.certificate.structural_rank), (36, 36), "{family:?}");
         assert_eq!(found.certificate.excited, found.certificate.unknowns);
         assert_within(&found, &puma, &limits, &subject.effort);
@@ -110,12 +109,12 @@ fn designs_stay_within_limits_and_reach_the_structural_rank() {
 fn the_search_improves_and_does_not_depend_on_threads() {
     let arm = robot("planar-2r");
     let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
-    let start = DesignOptions { iterations: 0, ..quick() };
-    let long = DesignOptions { iterations: 40, ..quick() };
+    let start = quick().with(|o| o.iterations = 0);
+    let long = quick().with(|o| o.iterations = 40);
     let before = run(&subject, &limits, &Room::default(), &start);
     for criterion in [Criterion::D, Criterion::CramerRao, Criterion::E, Criterion::ScaledCondition] {
         let of = |o: &DesignOptions| {
-            run(&subject, &limits, &Room::default(), &DesignOptions { criterion, ..o.clone() }).criterion
+            run(&subject, &limits, &Room::default(), &o.clone().with(|o| o.criterion = criterion)).criterion
         };
         // A decrease of 0.1 in the logarithm is 10 % of the standard errors, or of the condition number.
         assert!(of(&long) < of(&start) - 0.1, "{criterion:?} {} {}", of(&start), of(&long));
@@ -125,7 +124,7 @@ fn the_search_improves_and_does_not_depend_on_threads() {
     let one = pool(1).install(|| run(&subject, &limits, &Room::default(), &long));
     let three = pool(3).install(|| run(&subject, &limits, &Room::default(), &long));
     assert_eq!(one.trajectory, three.trajectory);
-    let other = run(&subject, &limits, &Room::default(), &DesignOptions { seed: 2, ..long });
+    let other = run(&subject, &limits, &Room::default(), &long.with(|o| o.seed = 2));
     assert_ne!(one.trajectory, other.trajectory);
 }
 
@@ -193,11 +192,15 @@ fn the_room_is_respected_at_every_millisecond() {
     };
     // A floor that the unrestricted motion would hit.
     let ground = lowest(&free) + 0.1;
-    let room = Room { capsules: capsules.clone(), pairs, ground: Some(ground), ..Room::default() };
+    let room = Room::default().with(|r| {
+        r.capsules = capsules.clone();
+        r.pairs = pairs;
+        r.ground = Some(ground);
+    });
     let found = run(&subject, &limits, &room, &quick());
     assert!(lowest(&found) >= ground, "{} {ground}", lowest(&found));
     assert_eq!(found.certificate.rank, found.certificate.structural_rank);
-    let impossible = Room { ground: Some(10.0), ..room };
+    let impossible = room.with(|r| r.ground = Some(10.0));
     let message = refused(&subject, &limits, &impossible, &quick());
     assert!(
         message.contains("the limits allow no posture") && message.contains("the ground below"),
@@ -210,7 +213,10 @@ fn what_is_known_already_is_not_sought_again() {
     let arm = robot("planar-2r");
     let mut subject = subject(&arm);
     let limits = coordinates(&arm, &DefaultLimits::default());
-    let options = DesignOptions { criterion: Criterion::CramerRao, iterations: 40, ..quick() };
+    let options = quick().with(|o| {
+        o.criterion = Criterion::CramerRao;
+        o.iterations = 40;
+    });
     let before = run(&subject, &limits, &Room::default(), &options);
     let n = before.certificate.unknowns;
     // All unknowns except the first have a strong prior.
@@ -231,7 +237,7 @@ fn several_models_count_together() {
     let limits = coordinates(&arm, &DefaultLimits::default());
     let both = [subject(&arm), subject(&longer)];
     for robust in [Robust::Mean, Robust::Worst] {
-        let options = DesignOptions { robust, ..quick() };
+        let options = quick().with(|o| o.robust = robust);
         let found = design(&both, &limits, &Room::default(), &options, &|_| true).unwrap();
         assert_eq!(found.certificate.rank, found.certificate.structural_rank);
     }
@@ -243,10 +249,9 @@ fn several_models_count_together() {
 
 #[test]
 fn a_floating_base_that_moves_shows_everything_and_one_held_still_does_not() {
-    let options = BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() };
+    let options = BuildOptions::default().with(|o| o.base = Some(Base::Floating));
     let robot = builtin::get("quadruped").unwrap().build(&options).unwrap();
-    let analysis =
-        analyze(&robot, &AnalyzeOptions { measured: Some(Measured::Both), ..AnalyzeOptions::default() });
+    let analysis = analyze(&robot, &AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Both)));
     let mut subject = subject(&robot);
     subject.terms.clear();
     subject.regrouping = analysis.unwrap().regrouping;
@@ -257,8 +262,11 @@ fn a_floating_base_that_moves_shows_everything_and_one_held_still_does_not() {
             && message.contains("unknowns: combinations of"),
         "{message}"
     );
-    let limits = coordinates(&robot, &DefaultLimits { base: Some([0.1, 0.4]), ..DefaultLimits::default() });
-    let options = DesignOptions { iterations: 2, starts: 1, ..quick() };
+    let limits = coordinates(&robot, &DefaultLimits::default().with(|l| l.base = Some([0.1, 0.4])));
+    let options = quick().with(|o| {
+        o.iterations = 2;
+        o.starts = 1;
+    });
     let found = run(&subject, &limits, &Room::default(), &options);
     assert_eq!(found.certificate.rank, found.certificate.structural_rank);
     assert_within(&found, &robot, &limits, &subject.effort);
@@ -285,11 +293,11 @@ fn limits_that_allow_nothing_are_told() {
     assert!(message.starts_with("no motion within the limits excites"), "{message}");
     let crossed = with(|c| (c.lower, c.upper) = (1.0, -1.0));
     assert!(refused(&subject, &crossed, &room, &quick()).contains("leave no position"));
-    let options = DesignOptions { start: Some(vec![0.0, 9.0]), ..quick() };
+    let options = quick().with(|o| o.start = Some(vec![0.0, 9.0]));
     let tight = with(|c| (c.lower, c.upper) = (-1.0, 1.0));
     let message = refused(&subject, &tight, &room, &options);
     assert!(message.contains("the start of") && message.contains("outside of its limits"), "{message}");
-    let options = DesignOptions { start: Some(vec![0.2, -0.3]), ..quick() };
+    let options = quick().with(|o| o.start = Some(vec![0.2, -0.3]));
     let found = run(&subject, &tight, &room, &options);
     let (mut q, mut v, mut a) = ([0.0; 2], [0.0; 2], [0.0; 2]);
     found.trajectory.evaluate(0.0, &mut q, &mut v, &mut a);
@@ -300,10 +308,10 @@ fn limits_that_allow_nothing_are_told() {
     assert!(message.contains("the torque of"), "{message}");
     for duration in [0.0, -1.0, f64::NAN, 1e9] {
         assert!(
-            refused(&subject, &limits, &room, &DesignOptions { duration, ..quick() }).contains("duration")
+            refused(&subject, &limits, &room, &quick().with(|o| o.duration = duration)).contains("duration")
         );
     }
-    let flat = DesignOptions { family: Family::Fourier { harmonics: 1 }, ..quick() };
+    let flat = quick().with(|o| o.family = Family::Fourier { harmonics: 1 });
     assert!(refused(&subject, &limits, &room, &flat).contains("this kind of trajectory cannot move"));
     let four_bar = robot("four-bar");
     let several = [Subject { mechanism: &four_bar, ..subject.clone() }, subject.clone()];
@@ -319,7 +327,10 @@ fn limits_that_allow_nothing_are_told() {
 fn an_interrupted_search_keeps_its_best() {
     let arm = robot("planar-2r");
     let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
-    let options = DesignOptions { starts: 1, iterations: 40, ..quick() };
+    let options = quick().with(|o| {
+        o.starts = 1;
+        o.iterations = 40;
+    });
     let best = std::sync::Mutex::new(Vec::new());
     let watch = |p: inertial::excitation::Progress| {
         best.lock().unwrap().push(p.best);
@@ -361,7 +372,7 @@ fn collision_shapes_become_capsules() {
 fn rotors_that_count_as_links_are_those_of_identification() {
     for name in ["planar-2r", "scara", "puma560", "arm7"] {
         let robot = robot(name);
-        let terms = JointTerms { rotor_inertia: true, ..JointTerms::default() };
+        let terms = JointTerms::default().with(|t| t.rotor_inertia = true);
         let equations = Equations::new(&robot, terms, DEFAULT_SNAP).unwrap();
         let names = robot.velocity_names();
         let mut expected: Vec<String> =

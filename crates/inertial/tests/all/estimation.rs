@@ -40,7 +40,7 @@ fn noise_free_data_return_the_base_parameters() {
 #[test]
 fn rotors_near_the_ground_count_in_their_links() {
     let mut rng = Rng(2);
-    let terms = JointTerms { rotor_inertia: true, ..FRICTION };
+    let terms = FRICTION.with(|t| t.rotor_inertia = true);
     let mechanism = model("arm7");
     let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).unwrap();
     // The second axis is perpendicular to the first: the link rotates about it only with its own joint.
@@ -224,7 +224,7 @@ fn every_body_is_possible_and_what_the_data_show_stays() {
             // A prior that is wrong by a factor of two.
             let mut prior = Prior::new(&mechanism).unwrap();
             prior.bodies.iter_mut().for_each(|b| *b = *b + *b);
-            let options = IdentifyOptions { prior: Some(prior), ..IdentifyOptions::default() };
+            let options = IdentifyOptions::default().with(|o| o.prior = Some(prior));
             let found = identify(&equations, &summary, None, &options).unwrap();
             let with = mechanism.clone().with_parameters(&found.parameters).unwrap();
             for body in with.bodies().iter().filter(|b| b.kind == BodyKind::Link) {
@@ -236,13 +236,9 @@ fn every_body_is_possible_and_what_the_data_show_stays() {
             }
             assert!(found.bodies.iter().all(|b| b.consistent));
             assert!(found.joints.iter().all(|j| j.coulomb.is_none_or(|c| c >= 0.0)));
-            let plain = identify(
-                &equations,
-                &summary,
-                None,
-                &IdentifyOptions { estimator: Estimator::Wls, ..options.clone() },
-            )
-            .unwrap();
+            let plain =
+                identify(&equations, &summary, None, &options.clone().with(|o| o.estimator = Estimator::Wls))
+                    .unwrap();
             // The prior increases the residual only insignificantly.
             assert!(found.fit_relative_rms < plain.fit_relative_rms * if count == 400 { 1.01 } else { 1.5 });
         }
@@ -265,7 +261,10 @@ fn parts_merge_to_the_whole_in_any_order() {
     ];
     let of = |summary: &Summary| {
         estimators.map(|(estimator, solver)| {
-            let options = IdentifyOptions { estimator, solver, ..IdentifyOptions::default() };
+            let options = IdentifyOptions::default().with(|o| {
+                o.estimator = estimator;
+                o.solver = solver;
+            });
             identify(&equations, summary, None, &options).unwrap()
         })
     };
@@ -328,7 +327,7 @@ fn motion_that_does_not_show_a_parameter_is_reported() {
         log.v.extend([0.0; 6]);
         log.a.extend([0.0; 6]);
     }
-    let options = IdentifyOptions { estimator: Estimator::Ols, ..IdentifyOptions::default() };
+    let options = IdentifyOptions::default().with(|o| o.estimator = Estimator::Ols);
     let found = identify(&equations, &log.summary(&equations), None, &options).unwrap();
     let gravity = DMatrix::from_rows(
         &(0..log.count)
@@ -385,7 +384,7 @@ impl Robots {
     }
 
     fn equations(&self) -> Equations<'_> {
-        let terms = JointTerms { viscous: true, ..JointTerms::default() };
+        let terms = JointTerms::default().with(|t| t.viscous = true);
         Equations::new(&self.mechanism, terms, DEFAULT_SNAP).unwrap()
     }
 }
@@ -400,7 +399,7 @@ fn a_fleet_with_payloads_returns_the_truth() {
     for (estimator, tolerance) in
         [(Estimator::Ols, 1e-8), (Estimator::Wls, 1e-8), (Estimator::Consistent, 1e-4)]
     {
-        let options = IdentifyOptions { estimator, ..IdentifyOptions::default() };
+        let options = IdentifyOptions::default().with(|o| o.estimator = estimator);
         let carried = Carried { link: &link, carries: &CARRIES };
         let fleet = identify_fleet(&equations, &summaries, Some(carried), &options).unwrap();
         assert_eq!(fleet.common.samples, 2100);
@@ -442,7 +441,7 @@ fn a_fleet_with_payloads_is_one_least_squares_problem() {
     let equations = robots.equations();
     let link = PayloadLink::new(&equations, "link6").unwrap();
     let summaries: Vec<Summary> = robots.logs.iter().map(|log| log.summary(&equations)).collect();
-    let options = IdentifyOptions { estimator: Estimator::Ols, ..IdentifyOptions::default() };
+    let options = IdentifyOptions::default().with(|o| o.estimator = Estimator::Ols);
     let carried = Carried { link: &link, carries: &CARRIES };
     let fleet = identify_fleet(&equations, &summaries, Some(carried), &options).unwrap();
 

@@ -13,12 +13,17 @@ use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use nalgebra::DVector;
 
-const VISCOUS: JointTerms = JointTerms { viscous: true, coulomb: false, offset: true, rotor_inertia: false };
+const VISCOUS: JointTerms = {
+    let mut terms = JointTerms::friction();
+    terms.coulomb = false;
+    terms.offset = true;
+    terms
+};
 
 fn built(name: &str, base: Option<Base>) -> Mechanism {
     let mut builder = builtin::get(name).unwrap();
     builder.joints.iter_mut().for_each(|j| j.dynamics.armature = 0.0);
-    builder.build(&BuildOptions { base, ..BuildOptions::default() }).unwrap()
+    builder.build(&BuildOptions::default().with(|o| o.base = base)).unwrap()
 }
 
 /// Measured motion and forces.
@@ -146,7 +151,7 @@ fn noise_free_data_return_the_truth_of_every_class() {
         assert_truth(&equations, &log, &case.label);
     }
     // Loops, and a robot on a force plate.
-    let all = JointTerms { coulomb: true, ..VISCOUS };
+    let all = VISCOUS.with(|t| t.coulomb = true);
     let mut holds = |mechanism: &Mechanism, measured: Measured| {
         let equations = Equations::measuring(mechanism, all, DEFAULT_SNAP, measured).unwrap();
         let log = random_log(&equations, 40 + 3 * equations.len(), &mut rng);
@@ -267,7 +272,7 @@ fn standard_errors_hold_under_filtered_noise_for_every_class() {
 }
 
 fn with_estimator(estimator: Estimator) -> IdentifyOptions {
-    IdentifyOptions { estimator, ..IdentifyOptions::default() }
+    IdentifyOptions::default().with(|o| o.estimator = estimator)
 }
 
 fn worst(equations: &Equations<'_>, found: &Identification) -> f64 {
@@ -344,7 +349,7 @@ fn without_outliers_the_robust_errors_are_as_stated() {
 fn what_noise_covers_is_not_essential() {
     let mut rng = Rng(15);
     let mechanism = built("planar-2r", None);
-    let terms = JointTerms { coulomb: true, ..VISCOUS };
+    let terms = VISCOUS.with(|t| t.coulomb = true);
     let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).unwrap();
     let mut log = random_log(&equations, 500, &mut rng);
     // Coulomb friction of the second joint is removed, and the offsets are small compared with the noise.
@@ -353,7 +358,10 @@ fn what_noise_covers_is_not_essential() {
         log.tau[2 * s + 1] += 0.05 * normal(&mut rng) - truth_of(Term::Coulomb, 1) * v.signum();
         log.tau[2 * s] += 0.05 * normal(&mut rng);
     }
-    let options = IdentifyOptions { essential: true, covariance: true, ..with_estimator(Estimator::Wls) };
+    let options = with_estimator(Estimator::Wls).with(|o| {
+        o.essential = true;
+        o.covariance = true;
+    });
     let found = identify(&equations, &log.summary(&equations, None), None, &options).unwrap();
     let essential = found.essential.as_ref().unwrap();
     let name = |v: usize, term: &str| format!("{}.{term}", mechanism.velocity_names()[v]);
@@ -380,7 +388,10 @@ fn covariance_is_that_of_the_estimate() {
     log.tau.iter_mut().for_each(|x| *x += 0.05 * normal(&mut rng));
     let summary = log.summary(&equations, None);
     for estimator in [Estimator::Wls, Estimator::Consistent] {
-        let options = IdentifyOptions { estimator, covariance: true, ..IdentifyOptions::default() };
+        let options = IdentifyOptions::default().with(|o| {
+            o.estimator = estimator;
+            o.covariance = true;
+        });
         let found = identify(&equations, &summary, None, &options).unwrap();
         assert_eq!(found.names, equations.names);
         assert_eq!(found.value_covariance.nrows(), equations.len());

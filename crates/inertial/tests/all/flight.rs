@@ -21,7 +21,12 @@ use nalgebra::{DMatrix, Vector3, Vector6};
 
 /// Creates a floating base with a few bodies on joints of every type, a coupled joint, and wheels on base and arm.
 fn robot(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointType) -> Mechanism {
-    let limits = Limits { lower: -2.0, upper: 2.0, velocity: 0.4, effort: f64::INFINITY };
+    let limits = Limits::default().with(|l| {
+        l.lower = -2.0;
+        l.upper = 2.0;
+        l.velocity = 0.4;
+        l.effort = f64::INFINITY;
+    });
     let mut out = MechanismBuilder::new("flyer", "space");
     out.gravity = Vector3::zeros();
     for k in 0..=size {
@@ -44,7 +49,7 @@ fn robot(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointTyp
             carrier: format!("link{}", if k == 3 { size } else { 0 }),
             axis: rng.unit::<3>().into(),
             inertia: rng.range(0.01, 0.1),
-            limits: Limits { velocity: 20.0, ..Limits::default() },
+            limits: Limits::default().with(|l| l.velocity = 20.0),
             line: None,
         });
     }
@@ -52,7 +57,7 @@ fn robot(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointTyp
 }
 
 fn regrouping(robot: &Mechanism) -> Regrouping {
-    let options = AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
+    let options = AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Momentum));
     analyze(robot, &options).unwrap().regrouping
 }
 
@@ -178,20 +183,12 @@ fn a_design_keeps_the_limits_and_beats_its_start() {
     let robot = robot(&mut rng, 3, simple);
     let parameters = regrouping(&robot);
     let columns = parameters.base.clone();
-    let mut options = FlightOptions {
-        duration: 20.0,
-        interval: 1.0,
-        rate: 5.0,
-        noise: vec![1e-4; robot.nv()],
-        criterion: Criterion::D,
-        others: Vec::new(),
-        robust: Robust::Mean,
-        limits: DefaultLimits { margin: 0.0, ..DefaultLimits::default() },
-        room: Room::default(),
-        starts: 2,
-        steps: 0,
-        seed: 1,
-    };
+    let mut options = FlightOptions::new(vec![1e-4; robot.nv()]).with(|o| {
+        o.rate = 5.0;
+        o.limits = DefaultLimits::default().with(|l| l.margin = 0.0);
+        o.starts = 2;
+        o.steps = 0;
+    });
     let start = design_flight(&robot, &parameters, &options, &|_| true).unwrap();
     options.steps = 60;
     let better = design_flight(&robot, &parameters, &options, &|_| true).unwrap();
@@ -243,9 +240,16 @@ fn a_design_keeps_the_limits_and_beats_its_start() {
         let message = found.unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     };
-    says(&FlightOptions { interval: 0.0, ..options.clone() }, &robot, "intervals");
-    says(&FlightOptions { duration: 2.0, rate: 1.0, ..options.clone() }, &robot, "longer motion");
-    says(&FlightOptions { noise: vec![0.0; robot.nv()], ..options.clone() }, &robot, "noise");
+    says(&options.clone().with(|o| o.interval = 0.0), &robot, "intervals");
+    says(
+        &options.clone().with(|o| {
+            o.duration = 2.0;
+            o.rate = 1.0;
+        }),
+        &robot,
+        "longer motion",
+    );
+    says(&options.clone().with(|o| o.noise = vec![0.0; robot.nv()]), &robot, "noise");
 }
 
 #[test]
@@ -281,7 +285,8 @@ fn directions_and_pruning() {
     assert!(seeds.cost < first.cost && seeds.range.iter().all(|r| *r > 0.0 && *r <= 0.2));
     let intervals = flight.intervals(&seeds, None).unwrap();
     assert_eq!(intervals.len(), 32);
-    let kept = |reading| prune(&intervals, 60, &PruneOptions { reading, ..PruneOptions::default() }).unwrap();
+    let kept =
+        |reading| prune(&intervals, 60, &PruneOptions::default().with(|o| o.reading = reading)).unwrap();
     let [printed, refreshed, counted] = [Reading::Printed, Reading::Refreshed, Reading::Counted].map(kept);
     assert!(refreshed.len() <= printed.len(), "{} of {}", refreshed.len(), printed.len());
     assert!(counted.len() < refreshed.len() && counted.is_sorted());
@@ -380,20 +385,14 @@ fn forces_of_a_flight_do_its_work() {
 
 /// Returns options for a flight of 24 s with a short search.
 fn short(robot: &Mechanism, steps: usize) -> FlightOptions {
-    FlightOptions {
-        duration: 24.0,
-        interval: 1.0,
-        rate: 5.0,
-        noise: vec![1e-4; robot.nv()],
-        criterion: Criterion::D,
-        others: Vec::new(),
-        robust: Robust::Mean,
-        limits: DefaultLimits { acceleration: f64::INFINITY, ..DefaultLimits::default() },
-        room: Room::default(),
-        starts: 1,
-        steps,
-        seed: 3,
-    }
+    FlightOptions::new(vec![1e-4; robot.nv()]).with(|o| {
+        o.duration = 24.0;
+        o.rate = 5.0;
+        o.limits = DefaultLimits::default().with(|l| l.acceleration = f64::INFINITY);
+        o.starts = 1;
+        o.steps = steps;
+        o.seed = 3;
+    })
 }
 
 /// A design with effort and workspace limits keeps them at 1 kHz; a design without limits exceeds them.
@@ -405,12 +404,11 @@ fn a_flight_keeps_forces_and_room() {
     let options = short(&free, 4);
     let radius = 0.2;
     let capsules = Room::along_links(&free, radius);
-    let room = Room {
-        pairs: Room::candidate_pairs(&free, &capsules),
-        capsules,
-        workspace: Some([Vector3::repeat(-3.2), Vector3::repeat(3.2)]),
-        ..Room::default()
-    };
+    let room = Room::default().with(|r| {
+        r.pairs = Room::candidate_pairs(&free, &capsules);
+        r.capsules = capsules;
+        r.workspace = Some([Vector3::repeat(-3.2), Vector3::repeat(3.2)]);
+    });
     // Highest force of each joint and wheel over samples at 1 kHz.
     let highest = |robot: &Mechanism, design: &Design| {
         let forces = flight_forces(robot, &design.trajectory, 1000.0).unwrap();
@@ -428,10 +426,8 @@ fn a_flight_keeps_forces_and_room() {
     efforts.zip(&limits).for_each(|(effort, limit)| *effort = *limit);
     let robot = builder.build(&BuildOptions::default()).unwrap();
     let held =
-        design_flight(&robot, &parameters, &FlightOptions { room: room.clone(), ..options.clone() }, &|_| {
-            true
-        })
-        .unwrap();
+        design_flight(&robot, &parameters, &options.clone().with(|o| o.room = room.clone()), &|_| true)
+            .unwrap();
     assert_eq!(held.certificate.rank, 52);
     let margin = 1.0 - options.limits.margin;
     for (force, limit) in highest(&robot, &held).iter().zip(&limits) {
@@ -465,8 +461,8 @@ fn a_flight_keeps_forces_and_room() {
     }
     assert!(least >= 2.0 * radius - 1e-12, "{least}");
     // A workspace that cannot be reached.
-    let nowhere = Room { workspace: Some([Vector3::repeat(5.0), Vector3::repeat(6.0)]), ..room };
-    let refused = design_flight(&robot, &parameters, &FlightOptions { room: nowhere, ..options }, &|_| true);
+    let nowhere = room.with(|r| r.workspace = Some([Vector3::repeat(5.0), Vector3::repeat(6.0)]));
+    let refused = design_flight(&robot, &parameters, &options.with(|o| o.room = nowhere), &|_| true);
     assert!(refused.unwrap_err().to_string().contains("the limits allow no posture"));
 }
 

@@ -81,7 +81,10 @@ fn a_true_prior_stays_and_pinocchios_order_gives_the_same() {
     let noise = DVector::from_vec(case.rng.values(y.nrows(), 1e-2));
     let rhs = &y * &truth + noise;
     let nv = case.mechanism.nv();
-    let options = RegressorOptions { prior_kind: PriorKind::Entropic, prior_weight: 100.0 };
+    let options = RegressorOptions::default().with(|o| {
+        o.prior_kind = PriorKind::Entropic;
+        o.prior_weight = 100.0;
+    });
     let one = identified(&y, &rhs, nv, ColumnOrder::Rows, &prior, &options);
     let pinocchio = |c: usize| 10 * (c / 10) + [0, 1, 2, 3, 4, 5, 7, 6, 8, 9][c % 10];
     let exchanged = DMatrix::from_fn(y.nrows(), y.ncols(), |i, j| y[(i, pinocchio(j))]);

@@ -18,11 +18,11 @@ fn answer(m: &Mechanism) -> Analysis {
 }
 
 fn with_snap(m: &Mechanism, snap: f64) -> Analysis {
-    analyze(m, &AnalyzeOptions { snap, ..AnalyzeOptions::default() }).unwrap()
+    analyze(m, &AnalyzeOptions::default().with(|o| o.snap = snap)).unwrap()
 }
 
 fn build(b: &MechanismBuilder) -> Mechanism {
-    b.build(&BuildOptions { rotors: Some(RotorModel::Symmetric), ..BuildOptions::default() }).unwrap()
+    b.build(&BuildOptions::default().with(|o| o.rotors = Some(RotorModel::Symmetric))).unwrap()
 }
 
 /// Calls `check` with a label, the description and the rank of every golden model.
@@ -182,7 +182,7 @@ fn closed_forms_of_simple_robots() {
         build(&b.joint(JointSpec::new("j", joint_type, "ground", "a")))
     };
     let rank = |m: &Mechanism, regime| {
-        analyze(m, &AnalyzeOptions { regime, ..AnalyzeOptions::default() }).unwrap().rank
+        analyze(m, &AnalyzeOptions::default().with(|o| o.regime = regime)).unwrap().rank
     };
     // A pendulum: two first moments and one inertia; the moments at rest, the inertia without gravity.
     let pendulum = one(hinge(Vector3::y()));
@@ -239,7 +239,7 @@ fn wrong_options_are_one_clear_line() {
     let hinge = JointType::Revolute { axis: Vector3::y() };
     let m = build(&pendulum.joint(JointSpec::new("j", hinge, "ground", "a")));
     for snap in [-1.0, f64::NAN, 1.0] {
-        let e = analyze(&m, &AnalyzeOptions { snap, ..AnalyzeOptions::default() }).unwrap_err().to_string();
+        let e = analyze(&m, &AnalyzeOptions::default().with(|o| o.snap = snap)).unwrap_err().to_string();
         assert!(e.contains("snapping tolerance") && e.lines().count() == 1, "{e}");
     }
 }
@@ -284,7 +284,7 @@ fn builtin_open_chains() {
         ("cheetah-leg", 17),
         ("scara", 8),
     ] {
-        let options = BuildOptions { rotors: Some(RotorModel::None), ..BuildOptions::default() };
+        let options = BuildOptions::default().with(|o| o.rotors = Some(RotorModel::None));
         let m = builtin::get(name).and_then(|b| b.build(&options)).unwrap();
         let found = answer(&m);
         assert_eq!((found.rank, found.certificate.exact), (rank, true), "{name}: {:?}", found.warnings);
@@ -323,7 +323,10 @@ fn real_robots() {
             joint.mimic = None;
         }
         let base = floating.then_some(Base::Floating);
-        let options = BuildOptions { base, gravity: Some(gravity.into()), ..BuildOptions::default() };
+        let options = BuildOptions::default().with(|o| {
+            o.base = base;
+            o.gravity = Some(gravity.into());
+        });
         let m = builder.build(&options).unwrap();
         let found = answer(&m);
         assert_eq!(found.rank, rank, "{robot} floating {floating}: {:?}", found.warnings);
@@ -331,7 +334,7 @@ fn real_robots() {
         assert_eq!(found.method, if file == "pr2.urdf" { "exact" } else { "rpna" });
         if m.parameter_count() < 150 {
             let method = Method::Numeric;
-            let numeric = analyze(&m, &AnalyzeOptions { method, ..AnalyzeOptions::default() }).unwrap();
+            let numeric = analyze(&m, &AnalyzeOptions::default().with(|o| o.method = method)).unwrap();
             assert_eq!(numeric.rank, rank, "{robot}: {:?}", numeric.certificate);
         }
     }

@@ -119,8 +119,11 @@ const BOUNDS: [f64; 6] = [0.3, 0.3, 0.3, 0.03, 0.03, 0.03];
 
 fn asked(quantities: &[Quantity]) -> IdentifyOptions {
     let noise = NoiseBounds(vec![("ft.f".into(), 0.3), ("ft.t".into(), 0.03)]);
-    let intervals = Some(IntervalOptions { quantities: quantities.to_vec(), noise });
-    IdentifyOptions { intervals, ..IdentifyOptions::default() }
+    let intervals = Some(IntervalOptions::default().with(|o| {
+        o.quantities = quantities.to_vec();
+        o.noise = noise;
+    }));
+    IdentifyOptions::default().with(|o| o.intervals = intervals)
 }
 
 fn identified(bench: &Bench, quantities: &[Quantity]) -> Identification {
@@ -207,10 +210,12 @@ fn a_robot_bounds_what_it_shows_and_says_what_it_does_not() {
     let quantities = vec![Quantity::Base, Quantity::Mass];
     let intervals = |bound: f64| {
         let noise = NoiseBounds(vec![(String::new(), bound)]);
-        let options = IdentifyOptions {
-            intervals: Some(IntervalOptions { quantities: quantities.clone(), noise }),
-            ..IdentifyOptions::default()
-        };
+        let options = IdentifyOptions::default().with(|o| {
+            o.intervals = Some(IntervalOptions::default().with(|o| {
+                o.quantities.clone_from(&quantities);
+                o.noise = noise;
+            }));
+        });
         identify(&equations, &summary, None, &options)
     };
     let found = intervals(0.2).unwrap();

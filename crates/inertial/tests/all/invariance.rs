@@ -253,7 +253,7 @@ fn a_symmetric_rotor_moves_like_its_general_model() {
         case.builder.rotors.retain(|r| r.symmetric);
         seen += case.builder.rotors.len();
         let [one, ten] = [RotorModel::Symmetric, RotorModel::General].map(|model| {
-            case.builder.build(&BuildOptions { rotors: Some(model), ..Default::default() }).unwrap()
+            case.builder.build(&BuildOptions::default().with(|o| o.rotors = Some(model))).unwrap()
         });
         assert_eq!(one.parameter_count() + 9 * case.builder.rotors.len(), ten.parameter_count());
         assert_same_dynamics(&one, &ten, &mut case.rng);

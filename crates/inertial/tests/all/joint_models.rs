@@ -13,7 +13,12 @@ use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::spatial::Inertia;
 use nalgebra::{Matrix3, Vector3};
 
-const ALL: JointTerms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
+const ALL: JointTerms = {
+    let mut terms = JointTerms::friction();
+    terms.offset = true;
+    terms.rotor_inertia = true;
+    terms
+};
 
 fn model(name: &str) -> Mechanism {
     let mut builder = builtin::get(name).unwrap();
@@ -91,7 +96,7 @@ fn own_shafts(nv: usize) -> Vec<Vec<(usize, f64)>> {
 }
 
 fn plain(equations: &Equations<'_>, summary: &Summary) -> Identification {
-    let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
+    let options = IdentifyOptions::default().with(|o| o.estimator = Estimator::Wls);
     identify(equations, summary, None, &options).unwrap()
 }
 
@@ -122,7 +127,7 @@ fn a_known_coupling_returns_the_truth() {
 #[test]
 fn predictions_are_those_of_the_model_that_was_found() {
     let mechanism = model("puma560");
-    let joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };
+    let joints = JointModel::from(ALL).with(|m| m.search_couplings = true);
     let wide = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
     let mut rng = Rng(5);
     let mut shafts = own_shafts(6);
@@ -158,7 +163,7 @@ fn predictions_are_those_of_the_model_that_was_found() {
 #[test]
 fn couplings_are_found_from_the_data_and_only_where_they_are() {
     let mechanism = model("puma560");
-    let joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };
+    let joints = JointModel::from(ALL).with(|m| m.search_couplings = true);
     let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
     let mut rng = Rng(2);
     let (sum, difference) = (vec![(4, 1.0), (5, 1.0)], vec![(4, -1.0), (5, 1.0)]);
@@ -204,7 +209,7 @@ fn no_coupling_is_adopted_where_possible_bodies_do_not_fit() {
     shafts[5] = vec![(4, 1.0), (5, 1.0)];
     let mut rng = Rng(7);
     let log = simulate(&impossible, 400, &mut rng, |_, v, a, _, tau| drives(&shafts, v, a, tau));
-    let joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };
+    let joints = JointModel::from(ALL).with(|m| m.search_couplings = true);
     let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
     let summary = log.noisy(0.2, &mut rng).summary(&equations);
     assert!(!plain(&equations, &summary).joints[5].turns_with.is_empty());
@@ -222,7 +227,7 @@ fn a_chosen_model_answers_like_one_that_was_given() {
     let mut rng = Rng(3);
     let log = simulate(&mechanism, 300, &mut rng, |_, v, a, _, tau| drives(&shafts, v, a, tau));
     let log = log.noisy(0.1, &mut rng);
-    let mut joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };
+    let mut joints = JointModel::from(ALL).with(|m| m.search_couplings = true);
     let wide = Equations::new(&mechanism, joints.clone(), DEFAULT_SNAP).unwrap();
     joints.search_couplings = false;
     joints.couplings.push(Coupling { motor: 5, shaft: shafts[5].clone() });
@@ -238,8 +243,7 @@ fn a_chosen_model_answers_like_one_that_was_given() {
 #[test]
 fn stribeck_speed_shape_and_force_are_found() {
     let mechanism = model("planar-2r");
-    let joints =
-        JointModel { stribeck: true, ..JointModel::from(JointTerms { rotor_inertia: false, ..ALL }) };
+    let joints = JointModel::from(ALL.with(|t| t.rotor_inertia = false)).with(|m| m.stribeck = true);
     let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
     for (speeds, exponent) in [([0.05, 0.4], 2.0), ([0.2, 0.03], 1.0)] {
         let friction = |_: &[f64], v: &[f64], _: &[f64], _: f64, tau: &mut [f64]| {
@@ -265,8 +269,8 @@ fn stribeck_speed_shape_and_force_are_found() {
 #[test]
 fn friction_of_each_direction_is_found_apart() {
     let mechanism = model("planar-2r");
-    let terms = JointTerms { viscous: true, ..JointTerms::default() };
-    let joints = JointModel { asymmetric: true, ..JointModel::from(terms) };
+    let terms = JointTerms::default().with(|t| t.viscous = true);
+    let joints = JointModel::from(terms).with(|m| m.asymmetric = true);
     let equations = Equations::new(&mechanism, joints.clone(), DEFAULT_SNAP).unwrap();
     let log = simulate(&mechanism, 200, &mut Rng(5), |_, v, _, _, tau| {
         for i in 0..2 {
@@ -278,7 +282,7 @@ fn friction_of_each_direction_is_found_apart() {
         assert!((joint.coulomb_negative.unwrap() - 0.4).abs() < 1e-9);
         assert_eq!(joint.coulomb, None);
     }
-    let both = JointModel { terms: JointTerms { offset: true, ..terms }, ..joints };
+    let both = joints.with(|m| m.terms = terms.with(|t| t.offset = true));
     assert!(Equations::new(&mechanism, both, DEFAULT_SNAP).is_err());
 }
 
@@ -303,7 +307,7 @@ fn terms_by_formula_take_part() {
         "#,
         names[0], names[1]
     );
-    let terms = JointTerms { viscous: true, ..JointTerms::default() };
+    let terms = JointTerms::default().with(|t| t.viscous = true);
     let joints = JointModel::parse(&mechanism, terms, &text).unwrap();
     assert_eq!(joints.columns, ["pressure"]);
     let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
@@ -334,7 +338,7 @@ fn terms_by_formula_take_part() {
 #[test]
 fn both_sides_filtered_hold_what_was_measured() {
     let mechanism = model("puma560");
-    let terms = JointTerms { coulomb: false, ..ALL };
+    let terms = ALL.with(|t| t.coulomb = false);
     let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).unwrap();
     let plain_drives = |v: &[f64], a: &[f64], tau: &mut [f64]| {
         (0..6).for_each(|k| tau[k] += 0.7 * v[k] + 0.2 * a[k] - 0.5);

@@ -29,8 +29,10 @@ fn pseudo_inverse(mechanism: &Mechanism, terms: JointTerms, log: &Log) -> Vec<f6
 
 fn least_norm(mechanism: &Mechanism, terms: JointTerms, log: &Log) -> Vec<f64> {
     let equations = Equations::new(mechanism, terms, DEFAULT_SNAP).unwrap();
-    let options =
-        IdentifyOptions { estimator: Estimator::Ols, least_norm: true, ..IdentifyOptions::default() };
+    let options = IdentifyOptions::default().with(|o| {
+        o.estimator = Estimator::Ols;
+        o.least_norm = true;
+    });
     let found = identify(&equations, &log.summary(&equations), None, &options).unwrap();
     // The residuals are those of the fit.
     assert!(found.fit_relative_rms < 0.2, "{}", found.fit_relative_rms);
@@ -40,7 +42,12 @@ fn least_norm(mechanism: &Mechanism, terms: JointTerms, log: &Log) -> Vec<f64> {
 #[test]
 fn ols_without_prior_is_the_pseudo_inverse() {
     let mut rng = Rng(4);
-    let none = JointTerms { viscous: false, coulomb: false, offset: false, rotor_inertia: false };
+    let none = JointTerms::default().with(|t| {
+        t.viscous = false;
+        t.coulomb = false;
+        t.offset = false;
+        t.rotor_inertia = false;
+    });
     for (name, terms) in [("planar-2r", FRICTION), ("puma560", none), ("scara", none), ("quadruped", none)] {
         let mechanism = model(name);
         let mut log = simulate(&mechanism, terms, 250, &mut rng);
@@ -58,7 +65,12 @@ fn ols_without_prior_is_the_pseudo_inverse() {
 #[test]
 fn what_a_motion_does_not_show_is_of_least_norm_too() {
     let mut rng = Rng(5);
-    let none = JointTerms { viscous: false, coulomb: false, offset: false, rotor_inertia: false };
+    let none = JointTerms::default().with(|t| {
+        t.viscous = false;
+        t.coulomb = false;
+        t.offset = false;
+        t.rotor_inertia = false;
+    });
     let mechanism = model("puma560");
     let mut log = simulate(&mechanism, none, 200, &mut rng);
     log.v.fill(0.0);

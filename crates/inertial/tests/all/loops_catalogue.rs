@@ -250,7 +250,10 @@ fn linkages_of_special_dimensions() {
             for (method, seed) in
                 [(Method::Drng, 1), (Method::Exact, 2), (Method::Exact, 6), (Method::Numeric, 1)]
             {
-                let options = AnalyzeOptions { method, seed, ..Default::default() };
+                let options = AnalyzeOptions::default().with(|o| {
+                    o.method = method;
+                    o.seed = seed;
+                });
                 let answer = analyze(robot, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
                 assert_eq!(answer.rank, expected, "{name}: {}", answer.certificate.lower_by);
                 assert_eq!(
@@ -388,16 +391,15 @@ fn other_sensors_and_motions_in_extended_precision() {
     let robots = [ring.cut(2, &[]), machines::floating_leg(rng).build()];
     for robot in &robots {
         let mut asked = vec![
-            AnalyzeOptions { regime: Regime::Static, ..Default::default() },
-            AnalyzeOptions { regime: Regime::Kinetic, ..Default::default() },
+            AnalyzeOptions::default().with(|o| o.regime = Regime::Static),
+            AnalyzeOptions::default().with(|o| o.regime = Regime::Kinetic),
         ];
         for measured in [Measured::JointTorques, Measured::BaseWrench, Measured::Both, Measured::Momentum] {
-            asked.push(AnalyzeOptions { measured: Some(measured), ..Default::default() });
+            asked.push(AnalyzeOptions::default().with(|o| o.measured = Some(measured)));
         }
         for options in asked {
-            let exact = analyze(robot, &AnalyzeOptions { method: Method::Exact, ..options.clone() }).unwrap();
-            let numeric =
-                analyze(robot, &AnalyzeOptions { method: Method::Numeric, ..options.clone() }).unwrap();
+            let exact = analyze(robot, &options.clone().with(|o| o.method = Method::Exact)).unwrap();
+            let numeric = analyze(robot, &options.clone().with(|o| o.method = Method::Numeric)).unwrap();
             let what = format!("{} {options:?}", robot.name());
             assert_eq!(exact.rank, numeric.rank, "{what}: {}", numeric.certificate.lower_by);
             assert!(exact.certificate.exact && !numeric.certificate.exact, "{what}");
@@ -410,18 +412,19 @@ fn other_sensors_and_motions_in_extended_precision() {
 #[test]
 fn free_flight() {
     let build = |name: &str| {
-        let options = BuildOptions { base: Some(Base::Floating), ..Default::default() };
+        let options = BuildOptions::default().with(|o| o.base = Some(Base::Floating));
         builtin::get(name).and_then(|b| b.build(&options)).unwrap()
     };
     let leg = machines::floating_leg(&mut Rng(55)).build();
     let robots = [build("planar-2r"), build("cheetah-leg"), build("space-dual-arm"), leg];
     for robot in &robots {
         for measured in [Measured::JointTorques, Measured::BaseWrench, Measured::Both] {
-            let asked = |method| AnalyzeOptions {
-                method,
-                measured: Some(measured),
-                ballistic: true,
-                ..Default::default()
+            let asked = |method| {
+                AnalyzeOptions::default().with(|o| {
+                    o.method = method;
+                    o.measured = Some(measured);
+                    o.ballistic = true;
+                })
             };
             let what = format!("{} {measured:?}", robot.name());
             let answer = |method| analyze(robot, &asked(method)).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -434,7 +437,7 @@ fn free_flight() {
             assert_eq!(curves.rank, other.rank, "{what}");
             assert!(curves.certificate.exact, "{what}");
             // Without a force sensor the scale of the masses is not identifiable.
-            let whole = analyze(robot, &AnalyzeOptions { ballistic: false, ..asked(Method::Auto) }).unwrap();
+            let whole = analyze(robot, &asked(Method::Auto).with(|o| o.ballistic = false)).unwrap();
             if measured == Measured::BaseWrench {
                 assert!(curves.rank < whole.rank, "{what}: {} of {}", curves.rank, whole.rank);
             }

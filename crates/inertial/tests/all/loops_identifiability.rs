@@ -76,7 +76,7 @@ fn table_3_of_the_paper() {
         assert!(answer.certificate.exact);
     }
     let quadruped = builtin::get("quadruped").unwrap();
-    let options = BuildOptions { rotors: Some(RotorModel::None), ..Default::default() };
+    let options = BuildOptions::default().with(|o| o.rotors = Some(RotorModel::None));
     let robot = quadruped.build(&options).unwrap();
     let answer = analyze(&robot, &by(Method::Drng)).unwrap();
     assert_eq!((answer.parameters, answer.nullity, explained(&answer)), (130, 36, 36));
@@ -299,7 +299,7 @@ fn random_rings_in_the_plane_and_in_space() {
         let robot = ring.cut(cut, &[]);
         let name = format!("{k}: {} cut at {cut}", ring.name);
         // Some of many random angles lie within the snapping tolerance of special ones.
-        let literally = AnalyzeOptions { snap: 0.0, ..by(Method::Drng) };
+        let literally = by(Method::Drng).with(|o| o.snap = 0.0);
         let answer = analyze(&robot, &literally).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(answer.certificate.exact, "{name} {:?} {:?}", answer.certificate, answer.warnings);
         check_null_vectors(&name, &robot, &answer);
@@ -339,7 +339,7 @@ fn what_some_sensors_see() {
         let width = robot.parameter_count();
         let y = regressor(&robot, 3 * width, 8);
         for k in 0..joints.len() {
-            let options = AnalyzeOptions { torque_joints: Some(vec![joints[k].clone()]), ..by(Method::Drng) };
+            let options = by(Method::Drng).with(|o| o.torque_joints = Some(vec![joints[k].clone()]));
             let answer = analyze(&robot, &options).unwrap();
             let own: Vec<_> = y.row_iter().skip(k).step_by(joints.len()).collect();
             let sampled = rank(&DMatrix::from_rows(&own), 1e-9).unwrap();
@@ -359,11 +359,11 @@ fn what_some_sensors_see() {
             rows.extend(y);
         }
         let sampled = rank(&DMatrix::from_row_slice(rows.len() / width, width, &rows), 1e-9).unwrap();
-        let options = AnalyzeOptions { measured: Some(Measured::BaseWrench), ..by(Method::Drng) };
+        let options = by(Method::Drng).with(|o| o.measured = Some(Measured::BaseWrench));
         let answer = analyze(&robot, &options).unwrap();
         assert_eq!(answer.rank, sampled.rank, "{name} at the base: {sampled:?}");
         for regime in [Regime::Static, Regime::Kinetic] {
-            let answer = analyze(&robot, &AnalyzeOptions { regime, ..by(Method::Drng) }).unwrap();
+            let answer = analyze(&robot, &by(Method::Drng).with(|o| o.regime = regime)).unwrap();
             let all = analyze(&robot, &by(Method::Drng)).unwrap();
             assert!(answer.rank <= all.rank && answer.rank > 0);
         }
@@ -372,7 +372,7 @@ fn what_some_sensors_see() {
     let closed = ClosedMechanism::new(&robot).unwrap();
     let dependent =
         robot.velocity_names().into_iter().find(|n| !closed.independent_names().contains(n)).unwrap();
-    let options = AnalyzeOptions { torque_joints: Some(vec![dependent.clone()]), ..Default::default() };
+    let options = AnalyzeOptions::default().with(|o| o.torque_joints = Some(vec![dependent.clone()]));
     let message = analyze(&robot, &options).unwrap_err().to_string();
     assert!(message.contains(&dependent) && message.contains("independent"), "{message}");
 }

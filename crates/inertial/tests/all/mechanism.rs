@@ -38,11 +38,11 @@ fn build(builder: &MechanismBuilder) -> Result<Mechanism> {
 }
 
 fn with_base(builder: &MechanismBuilder, base: Base) -> Result<Mechanism> {
-    builder.build(&BuildOptions { base: Some(base), ..BuildOptions::default() })
+    builder.build(&BuildOptions::default().with(|o| o.base = Some(base)))
 }
 
 fn with_rotors(builder: &MechanismBuilder, model: RotorModel) -> Result<Mechanism> {
-    builder.build(&BuildOptions { rotors: Some(model), ..BuildOptions::default() })
+    builder.build(&BuildOptions::default().with(|o| o.rotors = Some(model)))
 }
 
 fn mimic(builder: &mut MechanismBuilder, follower: usize, joint: &str, ratio: f64, offset: f64) {

@@ -195,7 +195,7 @@ fn coordinates_are_those_of_mujoco() {
     let slide = &mechanism.bodies()[1];
     assert_eq!((slide.placement * slide.joint_type.pose(&[0.5])).translation, Vector3::zeros());
     // A floating body that is fixed stays at its pose in the model.
-    let fixed = BuildOptions { base: Some(Base::Fixed), ..BuildOptions::default() };
+    let fixed = BuildOptions::default().with(|o| o.base = Some(Base::Fixed));
     let mechanism = describe(&text).unwrap().build(&fixed).unwrap();
     assert_eq!(mechanism.nv(), 2);
     let link = mechanism.links().iter().find(|l| l.name == "f").unwrap();

@@ -35,7 +35,7 @@ fn random_tree(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> Jo
 }
 
 fn measured_momentum() -> AnalyzeOptions {
-    AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() }
+    AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Momentum))
 }
 
 /// Returns the stacked regressors of `count` random states.

@@ -103,7 +103,7 @@ fn arbitrary_link_frames_keep_combinations_right() {
     assert!((coefficient(&answer, "link2.hx", "link2.hz") + 6.454_545_454_545).abs() < 1e-9);
     let (m, options) = asked(&hard("reproducers/h1_odd_frames_panda"), &[]);
     let answer = analyze(&m, &options).unwrap();
-    let by_sampling = analyze(&m, &AnalyzeOptions { method: Method::Exact, ..options }).unwrap();
+    let by_sampling = analyze(&m, &options.with(|o| o.method = Method::Exact)).unwrap();
     assert_eq!((answer.rank, by_sampling.rank), (43, 43));
     for (a, b) in answer.base_parameters.iter().zip(&by_sampling.base_parameters) {
         assert_eq!(a.name, b.name);
@@ -141,7 +141,7 @@ fn the_literal_rank_is_that_without_snapping() {
     for case in cases(60, Features::LINEAR) {
         let m = &case.mechanism;
         let meant = analyze(m, &AnalyzeOptions::default()).unwrap();
-        let literal = analyze(m, &AnalyzeOptions { snap: 0.0, ..AnalyzeOptions::default() }).unwrap();
+        let literal = analyze(m, &AnalyzeOptions::default().with(|o| o.snap = 0.0)).unwrap();
         assert_eq!((literal.rank, literal.rank_literal), (meant.rank_literal, meant.rank_literal));
         let told = meant.warnings.iter().any(|w| w.to_string().contains("taken literally"));
         assert_eq!(told, meant.rank != meant.rank_literal);
@@ -259,10 +259,10 @@ fn long_chains_are_certified_joint_by_joint() {
     let answer = analyze(&m, &AnalyzeOptions::default()).unwrap();
     assert!(answer.certificate.exact && answer.rank > 1000, "{:?}", answer.certificate);
     assert!(answer.certificate.error_probability.is_some_and(|p| p <= 1e-15));
-    let wrench = AnalyzeOptions { measured: Some(Measured::BaseWrench), ..AnalyzeOptions::default() };
+    let wrench = AnalyzeOptions::default().with(|o| o.measured = Some(Measured::BaseWrench));
     let small = long_chain(6);
     let recursion = analyze(&small, &wrench).unwrap();
-    let sampled = analyze(&small, &AnalyzeOptions { method: Method::Exact, ..wrench }).unwrap();
+    let sampled = analyze(&small, &wrench.with(|o| o.method = Method::Exact)).unwrap();
     assert_eq!((recursion.method, sampled.method), ("rpna", "exact"));
     assert_eq!(recursion.rank, sampled.rank);
     assert_eq!(recursion.regrouping.base, sampled.regrouping.base);
@@ -372,10 +372,12 @@ fn other_sensors_agree_with_sampling() {
         let m = &case.mechanism;
         for measured in [Measured::BaseWrench, Measured::Both] {
             for regime in [Regime::Full, Regime::Static, Regime::Kinetic] {
-                let options =
-                    AnalyzeOptions { measured: Some(measured), regime, ..AnalyzeOptions::default() };
+                let options = AnalyzeOptions::default().with(|o| {
+                    o.measured = Some(measured);
+                    o.regime = regime;
+                });
                 let auto = analyze(m, &options).unwrap();
-                let exact = analyze(m, &AnalyzeOptions { method: Method::Exact, ..options }).unwrap();
+                let exact = analyze(m, &options.with(|o| o.method = Method::Exact)).unwrap();
                 assert_eq!(auto.rank, exact.rank, "{measured:?} {regime:?} {:?}", auto.warnings);
                 assert_eq!(auto.regrouping.base, exact.regrouping.base);
                 assert!(auto.certificate.exact, "{measured:?} {regime:?} {:?}", auto.warnings);

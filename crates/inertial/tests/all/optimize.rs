@@ -178,7 +178,7 @@ fn barrier(problem: &ConicLeastSquares) -> Solution {
     for cone in &problem.cones {
         start.rows_mut(cone.offset, 10).copy_from(&unit_body());
     }
-    let options = Options { relative_gap: 1e-10, ..Options::default() };
+    let options = Options::default().with(|o| o.relative_gap = 1e-10);
     problem.solve(&start, &options, |_, _| true).unwrap()
 }
 
@@ -325,7 +325,7 @@ fn random_starts_lead_to_one_optimum_and_a_stop_at_any_step_leaves_bodies_that_e
         }
         let mut last = f64::INFINITY;
         for stop in 0..steps {
-            let options = Options { max_steps: stop, ..Options::default() };
+            let options = Options::default().with(|o| o.max_steps = stop);
             let found =
                 chart::solve::<Principal>(&random.problem, &random.start, &options, |_, _| true).unwrap();
             assert_eq!(found.steps, stop);

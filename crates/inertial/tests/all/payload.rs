@@ -73,7 +73,10 @@ fn a_single_body_is_returned_exactly_with_its_offsets() {
             let readings: Vec<f64> = with_offset(&wrench).iter().map(|x| sign * x).collect();
             let summary = single.summary(&equations, &motion, &Wrenches::new(&readings)).unwrap();
             for (estimator, solver) in ESTIMATORS {
-                let options = IdentifyOptions { estimator, solver, ..IdentifyOptions::default() };
+                let options = IdentifyOptions::default().with(|o| {
+                    o.estimator = estimator;
+                    o.solver = solver;
+                });
                 let found = single.identify(&equations, &summary, None, &options).unwrap();
                 let scale = truth.parameters().amax();
                 // The conic solver uses squared factors and assumes a noise of at least a millionth of the forces.
@@ -122,7 +125,7 @@ fn a_sensor_on_an_arm_feels_what_the_ground_feels() {
     let single = SingleBody::new("puma560", "tool").unwrap();
     let equations = single.equations().unwrap();
     let summary = single.summary(&equations, &motion, &Wrenches::new(&with_offset(&wrench))).unwrap();
-    let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
+    let options = IdentifyOptions::default().with(|o| o.estimator = Estimator::Wls);
     let found = single.identify(&equations, &summary, None, &options).unwrap();
     let scale = payload.parameters().amax();
     for (x, y) in payload.parameters().iter().zip(&found.parameters) {
@@ -267,7 +270,11 @@ fn loaded(name: &str, payload: &Inertia<f64>) -> [Mechanism; 2] {
     [robot, with]
 }
 
-const TERMS: JointTerms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
+const TERMS: JointTerms = {
+    let mut terms = JointTerms::friction();
+    terms.offset = true;
+    terms
+};
 
 #[test]
 fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
@@ -288,7 +295,11 @@ fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
             for (estimator, solver) in ESTIMATORS {
                 // Parameters that the robot cannot determine need a prior.
                 let prior_weight = if link.regrouping.rank() == 10 { TRACE_OF_PRIOR } else { 1.0 };
-                let options = IdentifyOptions { estimator, solver, prior_weight, ..Default::default() };
+                let options = IdentifyOptions::default().with(|o| {
+                    o.estimator = estimator;
+                    o.solver = solver;
+                    o.prior_weight = prior_weight;
+                });
                 let found = identify_payload(&equations, &link, &second, unloaded, &options).unwrap();
                 if prior_weight == 1.0 && !plain(estimator) {
                     assert!(
@@ -362,7 +373,7 @@ fn errors_of_a_payload_are_as_large_as_stated() {
             let summary = |m: &Mechanism, rng: &mut Rng| robot_log(m, 150, 0.5, rng).summary(&equations);
             let (first, second) = (summary(&robot, &mut rng), summary(&with, &mut rng));
             let unloaded = if two_logs { Unloaded::Log(&first) } else { Unloaded::Model { free: &free } };
-            let options = IdentifyOptions { estimator: Estimator::Wls, ..Default::default() };
+            let options = IdentifyOptions::default().with(|o| o.estimator = Estimator::Wls);
             let found = identify_payload(&equations, &link, &second, unloaded, &options).unwrap();
             for (k, (x, y)) in truth.iter().zip(&found.base_parameters).enumerate() {
                 let z = (y.value - x) / y.std_error;

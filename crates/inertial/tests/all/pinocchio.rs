@@ -48,7 +48,7 @@ const ROBOTS: [(&str, &str); 20] = [
 ];
 
 fn options(base: &str) -> BuildOptions {
-    BuildOptions { base: (base == "floating").then_some(Base::Floating), ..BuildOptions::default() }
+    BuildOptions::default().with(|o| o.base = (base == "floating").then_some(Base::Floating))
 }
 
 fn numbers(value: &Value) -> Vec<f64> {

@@ -10,7 +10,11 @@ use inertial::estimation::{
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 
-const TERMS: JointTerms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
+const TERMS: JointTerms = {
+    let mut terms = JointTerms::friction();
+    terms.offset = true;
+    terms
+};
 
 /// Simulates sums of sines, slowed down by the factor `slow`; `noise` is relative to the force of each joint.
 fn log(arm: &Mechanism, count: usize, slow: f64, noise: f64, rng: &mut Rng) -> Log {

@@ -121,8 +121,7 @@ fn strong_data_give_gaussian_intervals() {
     let mut log = simulate(&arm, FRICTION, 2000, &mut rng);
     log.tau.iter_mut().for_each(|x| *x += 0.05 * normal(&mut rng));
     let summary = log.summary(&equations);
-    let options =
-        IdentifyOptions { posterior: Some(PosteriorOptions::default()), ..IdentifyOptions::default() };
+    let options = IdentifyOptions::default().with(|o| o.posterior = Some(PosteriorOptions::default()));
     let found = identify(&equations, &summary, None, &options).unwrap();
     let posterior = found.posterior.as_ref().unwrap();
     assert!(posterior.effective_points >= 400.0 && !found.warnings.has("rough-intervals"));
@@ -139,6 +138,6 @@ fn strong_data_give_gaussian_intervals() {
     assert!(mass.lower > 0.0 && mass.upper > 2.0 * mass.lower, "{mass:?}");
     // The same seed gives the same points.
     assert_eq!(identify(&equations, &summary, None, &options).unwrap().posterior, found.posterior);
-    let plain = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
+    let plain = IdentifyOptions::default().with(|o| o.estimator = Estimator::Wls);
     assert!(identify(&equations, &summary, None, &plain).unwrap().posterior.is_none());
 }

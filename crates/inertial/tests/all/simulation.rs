@@ -194,7 +194,7 @@ fn a_wheel_must_be_one() {
     assert_eq!(robot.wheels()[0].body, 1);
     assert!((robot.wheels()[0].axis - Vector3::y()).norm() < 1e-15);
     // A fixed base has no wheels; the wheel of the arm remains.
-    let options = BuildOptions { base: Some(inertial::mechanism::Base::Fixed), ..Default::default() };
+    let options = BuildOptions::default().with(|o| o.base = Some(inertial::mechanism::Base::Fixed));
     let fixed = flying().build(&options).unwrap();
     assert_eq!(fixed.wheels().iter().map(|w| w.name.as_str()).collect::<Vec<_>>(), ["skew"]);
     let mut ws = Workspace::new(&fixed);

@@ -45,7 +45,11 @@ impl Problem for Published {
 }
 
 fn solve(mut problem: Published, start: &[f64], expected: f64) {
-    let options = SqpOptions { radius: 1.0, tolerance: 1e-12, feasibility: 1e-7, ..SqpOptions::default() };
+    let options = SqpOptions::default().with(|o| {
+        o.radius = 1.0;
+        o.tolerance = 1e-12;
+        o.feasibility = 1e-7;
+    });
     let found = minimize(&mut problem, start, &options, &mut |_| true).unwrap();
     // The subproblems are solved to 1e-8; the book prints seven digits or more.
     assert!(found.violation <= 1e-7, "{found:?}");

@@ -174,7 +174,7 @@ fn wrong_files_say_what_is_wrong() {
 
 #[test]
 fn a_floating_base_moves_as_its_coordinates_say() {
-    let options = BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() };
+    let options = BuildOptions::default().with(|o| o.base = Some(Base::Floating));
     let robot = builtin::get("quadruped").unwrap().build(&options).unwrap();
     let joint = robot.joints().iter().find(|j| j.joint_type.nv() == 1).unwrap();
     let names: Vec<String> =

@@ -68,7 +68,7 @@ fn a_floating_joint_at_the_root_is_the_floating_base() {
     assert_eq!(build(&hinged("type='floating'", "")).base(), Base::Floating);
     let hinge = hinged("type='continuous'", "");
     assert_eq!(build(&hinge).base(), Base::Fixed);
-    let floating = BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() };
+    let floating = BuildOptions::default().with(|o| o.base = Some(Base::Floating));
     let robot = urdf::read(&hinge).unwrap().build(&floating).unwrap();
     assert_eq!((robot.base(), robot.nv(), robot.bodies()[0].name.as_str()), (Base::Floating, 7, "a"));
 }

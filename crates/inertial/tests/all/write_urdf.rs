@@ -226,7 +226,7 @@ fn rotors_and_their_carriers() {
         joint("m", "a", "s")
     );
     for rotors in [None, Some(RotorModel::None), Some(RotorModel::General)] {
-        let options = BuildOptions { rotors, ..BuildOptions::default() };
+        let options = BuildOptions::default().with(|o| o.rotors = rotors);
         let old = build(&text, &options);
         let wanted: Vec<_> = old
             .bodies()
@@ -312,7 +312,7 @@ fn random_values_into_random_texts_read_back() {
     for _ in 0..300 {
         let text = random_text(&mut rng);
         let base = rng.chance(0.5).then_some(Base::Floating);
-        let options = BuildOptions { base, ..BuildOptions::default() };
+        let options = BuildOptions::default().with(|o| o.base = base);
         let old = build(&text, &options);
         let bodies: Vec<_> = old.bodies().iter().map(|b| (b.name.as_str(), rng.inertia())).collect();
         let joints: Vec<_> = old

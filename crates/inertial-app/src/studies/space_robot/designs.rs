@@ -2,9 +2,7 @@
 
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
 use inertial::excitation::pruning::{PruneOptions, Reading, prune};
-use inertial::excitation::{
-    Criterion, DefaultLimits, FlightOptions, Robust, Room, Trajectory, design_flight,
-};
+use inertial::excitation::{Criterion, DefaultLimits, FlightOptions, Trajectory, design_flight};
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::Mechanism;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -98,21 +96,19 @@ impl<'m> Robot<'m> {
 
     /// Designs velocities at knots with the assumed model.
     pub fn our_design(&self) -> Result<(Trajectory, Ours)> {
-        let options = FlightOptions {
-            duration: INTERVALS as f64 * INTERVAL,
-            interval: INTERVAL,
-            rate: RATE,
-            noise: self.noise.rates.clone(),
-            criterion: Criterion::Worst,
-            others: Vec::new(),
-            robust: Robust::Mean,
+        let options = FlightOptions::new(self.noise.rates.clone()).with(|o| {
+            o.duration = INTERVALS as f64 * INTERVAL;
+            o.interval = INTERVAL;
+            o.rate = RATE;
+            o.criterion = Criterion::Worst;
             // Only the published speed limits are applied.
-            limits: DefaultLimits { acceleration: f64::INFINITY, margin: 0.0, ..DefaultLimits::default() },
-            room: Room::default(),
-            starts: 2,
-            steps: 120,
-            seed: 1,
-        };
+            o.limits = DefaultLimits::default().with(|l| {
+                l.acceleration = f64::INFINITY;
+                l.margin = 0.0;
+            });
+            o.starts = 2;
+            o.steps = 120;
+        });
         let design = design_flight(self.guess, &self.equations.regrouping, &options, &|_| true)?;
         let certificate = &design.certificate;
         let relative: Vec<f64> = certificate.base_parameters.iter().map(|e| 100.0 * e.relative).collect();
@@ -151,7 +147,7 @@ fn condition(intervals: &[Triangle]) -> Result<f64> {
 }
 
 fn pruned(intervals: &[Triangle], reading: Reading) -> Result<Vec<usize>> {
-    Ok(prune(intervals, ROWS, &PruneOptions { reading, ..PruneOptions::default() })?)
+    Ok(prune(intervals, ROWS, &PruneOptions::default().with(|o| o.reading = reading))?)
 }
 
 /// Returns the numbers of intervals that algorithm 1 keeps, in its three interpretations.

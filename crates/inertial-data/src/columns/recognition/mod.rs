@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::columns::assignment::{Style, quantity_of};
 use crate::columns::mapped::{Mapped, Renaming};
 use crate::columns::units;
-use crate::formats::reader::Reader;
+use crate::reader::Reader;
 use groups::{Group, Key};
 use words::Quantity;
 

@@ -9,7 +9,7 @@ use hdf5_reader::{Dataset, Datatype, FileStorage, H5Type, Hdf5File, OpenOptions,
 
 use super::array::{Array, Layout, Number, Stored};
 use super::{Content, MOST_COLUMNS, length};
-use crate::clean::spool::temporary;
+use crate::temporary::temporary;
 
 /// First bytes of every HDF5 file, and of MATLAB files.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89HDF\r\n\x1a\n";

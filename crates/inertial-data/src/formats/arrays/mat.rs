@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::array::{Array, Layout, Number, Stored};
 use super::{Content, length, read_at};
-use crate::clean::spool::temporary;
+use crate::temporary::temporary;
 
 /// First bytes of every file.
 pub(crate) const MAGIC: [u8; 8] = *b"MATLAB 5";

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::formats::reader::{LogRows, Reader};
 use crate::log::check_names;
+use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result};
 use array::{Array, Stored};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::array::Stored;
 use super::{length, read_at};
-use crate::clean::spool::temporary;
+use crate::temporary::temporary;
 
 /// Maximum size of the directory; a larger one is damaged.
 const LONGEST_DIRECTORY: u64 = 64 << 20;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::topics::{Message, Messages, Topics};
 use super::{db3, mcap};
-use crate::clean::spool::temporary_copy;
 use crate::formats::zstd::Unpacked;
+use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
 
 /// Maximum size of a list, which has a line for each file and topic.

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::formats::reader::{LogRows, Reader};
+use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result};
 use channel::Channel;
 use merge::Merge;

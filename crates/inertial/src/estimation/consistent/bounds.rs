@@ -46,6 +46,7 @@ pub struct Ellipsoid {
 /// Bounds on one body.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct BodyBounds {
     /// Minimum and maximum mass (kg).
     pub mass: Option<[f64; 2]>,
@@ -57,6 +58,8 @@ pub struct BodyBounds {
     /// Ellipsoid that contains the body.
     pub ellipsoid: Option<Ellipsoid>,
 }
+
+crate::with_changes!(BodyBounds);
 
 /// Bounds on bodies, by name.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

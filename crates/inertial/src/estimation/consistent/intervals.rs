@@ -78,12 +78,15 @@ impl NoiseBounds {
 
 /// Options of the intervals.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct IntervalOptions {
     /// Quantities to compute intervals for.
     pub quantities: Vec<Quantity>,
     /// Bounds on the noise, after the filter of the log preparation.
     pub noise: NoiseBounds,
 }
+
+crate::with_changes!(IntervalOptions);
 
 /// Interval that contains a value for every consistent robot that fits the data within the noise bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

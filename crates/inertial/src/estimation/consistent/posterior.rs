@@ -40,12 +40,15 @@ const SEEN: f64 = 1e-12;
 
 /// Options of the posterior.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct PosteriorOptions {
     /// Probability inside an interval.
     pub level: f64,
     /// Seed of the random numbers.
     pub seed: u64,
 }
+
+crate::with_changes!(PosteriorOptions);
 
 impl Default for PosteriorOptions {
     fn default() -> Self {

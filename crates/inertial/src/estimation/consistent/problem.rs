@@ -61,6 +61,7 @@ pub enum PriorKind {
 
 /// Options of the consistent estimator.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Consistency<'a> {
     /// Solver to use.
     pub solver: Solver,
@@ -75,6 +76,8 @@ pub struct Consistency<'a> {
     /// Stopping criteria.
     pub options: Options,
 }
+
+crate::with_changes!(Consistency<'_>);
 
 impl<'a> Consistency<'a> {
     /// Creates options with the default solver and an entropic prior.

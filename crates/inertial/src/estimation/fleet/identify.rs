@@ -78,7 +78,7 @@ struct OwnTerms {
 /// use inertial::estimation::{Equations, IdentifyOptions, JointTerms, Measurements, Summary, identify_fleet};
 /// use inertial::mechanism::{DEFAULT_SNAP, builtin};
 /// let robot = builtin::get("planar-2r")?.build(&Default::default())?;
-/// let equations = Equations::new(&robot, JointTerms { viscous: true, ..Default::default() }, DEFAULT_SNAP)?;
+/// let equations = Equations::new(&robot, JointTerms::default().with(|t| t.viscous = true), DEFAULT_SNAP)?;
 /// let dynamics = InverseDynamics::new(&robot);
 /// let mut robots = Vec::new();
 /// for viscous in [0.1, 0.4] {

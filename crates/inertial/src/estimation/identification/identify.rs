@@ -37,6 +37,7 @@ use crate::{Error, Result};
 
 /// Options of [`identify`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct IdentifyOptions {
     /// Estimator to use.
     pub estimator: Estimator,
@@ -65,6 +66,8 @@ pub struct IdentifyOptions {
     /// with its duality gap.
     pub time_limit: Option<Duration>,
 }
+
+crate::with_changes!(IdentifyOptions);
 
 impl IdentifyOptions {
     /// Returns the prior. The default is the bodies of the model.

@@ -73,6 +73,7 @@ impl Term {
 /// Joint terms to estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools)]
+#[non_exhaustive]
 pub struct JointTerms {
     /// Viscous friction.
     pub viscous: bool,
@@ -85,9 +86,19 @@ pub struct JointTerms {
     pub rotor_inertia: bool,
 }
 
+crate::with_changes!(JointTerms);
+
+impl JointTerms {
+    /// Returns viscous and Coulomb friction.
+    pub const fn friction() -> Self {
+        Self { viscous: true, coulomb: true, offset: false, rotor_inertia: false }
+    }
+}
+
 /// Kinds of terms that are selected from the data. The joint model contains all terms of such a kind, and the term of each joint
 /// is kept or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct AutoTerms {
     /// Viscous, Coulomb and Stribeck friction.
     pub friction: bool,
@@ -96,6 +107,8 @@ pub struct AutoTerms {
     /// Rotor inertias; those given by the model are kept.
     pub rotor_inertia: bool,
 }
+
+crate::with_changes!(AutoTerms);
 
 impl AutoTerms {
     /// Returns whether any kind of term is selected from the data.
@@ -143,6 +156,7 @@ pub struct GivenTerm {
 
 /// Model of the joints.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct JointModel {
     /// Standard terms of all joints.
     pub terms: JointTerms,
@@ -161,6 +175,8 @@ pub struct JointModel {
     /// Names of the additional log columns that these terms use.
     pub columns: Vec<String>,
 }
+
+crate::with_changes!(JointModel);
 
 impl JointModel {
     /// Returns the exponents of the Stribeck curves that are tried. If friction is selected from the data, the exponent of Tustin

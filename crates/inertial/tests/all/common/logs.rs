@@ -8,8 +8,11 @@ use inertial::mechanism::{Base, BuildOptions, Mechanism, builtin};
 
 use super::{Rng, reference_rnea};
 
-pub const FRICTION: JointTerms =
-    JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
+pub const FRICTION: JointTerms = {
+    let mut terms = JointTerms::friction();
+    terms.offset = true;
+    terms
+};
 
 pub fn model(name: &str) -> Mechanism {
     let mut builder = builtin::get(name).unwrap();

@@ -65,7 +65,7 @@ fn rotor(joint: String, carrier: String, ratio: f64, origin: Pose<f64>, axis: Ve
 
 fn finish(builder: &MechanismBuilder, rotors: bool) -> Mechanism {
     let rotors = Some(if rotors { RotorModel::Symmetric } else { RotorModel::None });
-    builder.build(&BuildOptions { rotors, ..BuildOptions::default() }).unwrap()
+    builder.build(&BuildOptions::default().with(|o| o.rotors = rotors)).unwrap()
 }
 
 /// Builds one of the nine models in one of its eight variants.

@@ -16,7 +16,7 @@ pub fn mechanism(text: &str) -> Mechanism {
 }
 
 pub fn by(method: Method) -> AnalyzeOptions {
-    AnalyzeOptions { method, ..Default::default() }
+    AnalyzeOptions::default().with(|o| o.method = method)
 }
 
 /// Returns the null vectors as columns of unit length.
@@ -97,7 +97,11 @@ pub fn explained(answer: &Analysis) -> usize {
 
 /// Checks the rank with other random configurations, by pivots alone.
 pub fn check_extended(name: &str, robot: &Mechanism, answer: &Analysis, snap: f64) {
-    let options = AnalyzeOptions { snap, seed: 11, method: Method::Numeric, ..AnalyzeOptions::default() };
+    let options = AnalyzeOptions::default().with(|o| {
+        o.snap = snap;
+        o.seed = 11;
+        o.method = Method::Numeric;
+    });
     let found = analyze(robot, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(found.rank, answer.rank, "{name}: {:?}", found.certificate);
     // Random geometry with its literal numbers has no contradictions: rounding errors are at least twenty orders of magnitude

@@ -19,6 +19,7 @@ pub(in crate::mechanism) mod text;
 use std::collections::HashMap;
 
 use nalgebra::{Matrix3, Vector3};
+use schemars::{Schema, SchemaGenerator};
 
 use super::MechanismBuilder;
 use super::lines::Lines;
@@ -64,6 +65,11 @@ pub fn read(text: &str) -> Result<MechanismBuilder> {
         return Err(Error::model(Place::element("schema"), message));
     }
     Reader::new(text, &document).read()
+}
+
+/// Returns the JSON schema of mechanism files, generated from the types that [`read`] reads them into.
+pub fn schema(generator: SchemaGenerator) -> Schema {
+    generator.into_root_schema_for::<Document>()
 }
 
 /// Location of an entry: its line, and its path in the file.

@@ -1,7 +1,9 @@
 //! Options of the preparation of a log.
 
-use crate::clean::delay::LONGEST;
 use crate::{Error, Result};
+
+/// Maximum delay (s) that is corrected.
+const LONGEST: f64 = 1.0;
 
 /// Cut-off of the low-pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -50,6 +52,7 @@ pub enum Need {
 
 /// Options of the preparation of a log.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// Cut-off of the low-pass.
     pub cutoff: Cutoff,
@@ -79,6 +82,8 @@ pub struct Options {
     /// Requirement for the pose of a floating base. If it is optional and absent, it stays neutral and the twist must be measured.
     pub base_pose: Need,
 }
+
+inertial::with_changes!(Options);
 
 impl Default for Options {
     fn default() -> Self {
