@@ -6,6 +6,8 @@
 //! sliders between them, and with joints that follow the same coordinate. Directions that must be aligned are described
 //! by exact angles to another direction; offsets lose their components perpendicular to the relation.
 
+use std::collections::HashMap;
+
 use nalgebra::Vector3;
 
 use super::chain::{Across, Along, Chain, JointPlan, Placed, Pointing};
@@ -19,6 +21,9 @@ pub(super) const SAME_DIRECTION: f64 = 1e-14;
 
 /// Threshold below which an offset is zero, relative to the lengths whose difference it is.
 pub(super) const SAME_POINT: f64 = 1e-14;
+
+/// Maximum number of joints of other branches that a joint is compared with.
+const MOST_SIBLINGS: usize = 64;
 
 /// Displacement (radians, metres) below which a move is rounding error of double precision.
 const NOT_WORTH_A_WORD: f64 = 1e-12;
@@ -78,6 +83,7 @@ pub(super) fn decide(mechanism: &Mechanism, snap: impl Fn(usize) -> f64) -> Deci
         plans: Vec::with_capacity(bodies.len()),
         doubts: Vec::with_capacity(bodies.len()),
         driven: vec![Vec::new(); mechanism.nv()],
+        of_head: HashMap::new(),
         short: Vec::with_capacity(bodies.len()),
         assumed: Vec::new(),
     };
@@ -94,6 +100,8 @@ struct Planner<'a> {
     doubts: Vec<Doubt>,
     /// Bodies that each coordinate moves.
     driven: Vec<Vec<usize>>,
+    /// Bodies of each head.
+    of_head: HashMap<Option<usize>, Vec<usize>>,
     /// Whether a body's rotation in its head's frame consists of short numbers.
     short: Vec<bool>,
     assumed: Vec<AssumedRelation>,
@@ -168,6 +176,7 @@ impl Planner<'_> {
         }
         self.chain.push(&plan, parent);
         self.driven[body.drive.v].push(index);
+        self.of_head.entry(head).or_default().push(index);
         self.plans.push(plan);
         self.doubts.push(doubt);
         self.short.push(short);
@@ -222,6 +231,24 @@ impl Planner<'_> {
         out
     }
 
+    /// Returns the directions of other branches on the same head. They matter if forces of several branches are measured
+    /// together, such as the wrench on the base.
+    fn siblings(&self, index: usize, plan: &JointPlan) -> Vec<Along> {
+        let on_path = |b: usize| {
+            let mut at = self.mechanism.bodies()[index].parent;
+            while let Some(p) = at.filter(|&p| p > b) {
+                at = self.mechanism.bodies()[p].parent;
+            }
+            at == Some(b)
+        };
+        let same_head = self.of_head.get(&plan.head).into_iter().flatten().copied();
+        same_head
+            .filter(|&b| self.plans[b].pivoting.has_axis() && !on_path(b))
+            .take(MOST_SIBLINGS)
+            .map(Along::Body)
+            .collect()
+    }
+
     fn axis(&self, plan: &JointPlan, along: Along) -> Vector3<Real> {
         self.chain.frame(plan, along).column(2).into_owned()
     }
@@ -231,13 +258,22 @@ impl Planner<'_> {
         let rough = value(&w);
         let as_written = Pointing::AsWritten(rough.z < 0.0);
         let company = self.company(index, plan);
-        for &other in &company {
+        let siblings = self.siblings(index, plan);
+        for (k, &other) in company.iter().chain(&siblings).enumerate() {
             let d = self.axis(plan, other);
             let apart = value(&w.cross(&d)).norm();
             if apart <= self.tolerance(doubt, other, plan, snap) {
                 let against = rough.dot(&value(&d)) < 0.0;
                 if w == if against { -d } else { d } {
                     return as_written;
+                }
+                // The direction of another branch must satisfy the relations of this one.
+                let fits = |d: &Vector3<Real>| {
+                    let wanted = self.near(plan, &company, &w, doubt, snap).len();
+                    self.near(plan, &company, d, doubt, snap).iter().filter(|r| r.exact).count() >= wanted
+                };
+                if k >= company.len() && !fits(&d) {
+                    continue;
                 }
                 self.assume(index, "parallel to", Some((plan, other)), apart, "rad");
                 return Pointing::Same(other, against);

@@ -149,8 +149,9 @@ impl<const N: usize> Relations<N> {
                 clearly_new(&mut span, &row);
             }
         }
-        let directions: usize = self.items.iter().map(|i| usize::from(i.axis.is_some())).sum();
-        let parallel = 2 * (directions - family.classes.min(directions));
+        // Gravity and second axes of universal joints have classes, too.
+        let axes = self.items.iter().flat_map(|i| [i.axis, i.second]).chain([self.gravity]);
+        let parallel = 2 * (axes.flatten().count() - family.classes);
         parallel + family.perpendicular.len() + span.rank() + self.equal_lengths().len()
     }
 }
