@@ -48,6 +48,7 @@ fn asked(mechanism: &Value, options: &[&str]) -> (Mechanism, AnalyzeOptions) {
                     other => panic!("{other}"),
                 });
             }
+            "--snap" => out.snap = words.next().unwrap().parse().unwrap(),
             "--joints" => {
                 out.torque_joints = Some(words.next().unwrap().split(',').map(str::to_owned).collect());
             }
@@ -64,36 +65,99 @@ fn coefficient(answer: &Analysis, base: &str, name: &str) -> f64 {
 }
 
 /// Rank, base parameters and combinations are exact for every open chain among the hard cases.
+/// Checks rank, base parameters and combinations of a mechanism with known truth, and that they are certified.
+fn check_case(name: &str, case: &Value) {
+    let options: Vec<&str> =
+        case["options"].as_array().unwrap().iter().map(|o| o.as_str().unwrap()).collect();
+    let (mechanism, options) = asked(&case["mechanism"], &options);
+    let answer = analyze(&mechanism, &options).unwrap();
+    assert_eq!(answer.rank as u64, case["rank"].as_u64().unwrap(), "{name}: {:?}", answer.warnings);
+    assert!(answer.certificate.exact, "{name}: {:?}", answer.warnings);
+    let Some(truth) = case["base_parameters"].as_object() else { return };
+    // The references are sorted alphabetically.
+    let mut names: Vec<_> = answer.base_parameters.iter().map(|b| &b.name).collect();
+    names.sort_unstable();
+    let mut expected: Vec<_> = truth.keys().collect();
+    expected.sort_unstable();
+    assert_eq!(names, expected, "{name}");
+    for (base, row) in truth {
+        let row = row.as_object().unwrap();
+        let size = row.values().map(|x| x.as_f64().unwrap().abs()).fold(0.0, f64::max);
+        for parameter in mechanism.parameter_names() {
+            let want = row.get(&parameter).map_or(0.0, |x| x.as_f64().unwrap());
+            let got = coefficient(&answer, base, &parameter);
+            assert!((got - want).abs() <= DIGITS * size, "{name}: {base}, {parameter}: {got} {want}");
+        }
+    }
+}
+
 #[test]
 fn hard_open_chains_are_exact() {
     let mut seen = 0;
     for (name, case) in hard("cases").as_object().unwrap() {
-        if case["mechanism"]["loops"].as_array().is_some_and(|l| !l.is_empty()) {
-            continue;
-        }
-        seen += 1;
-        let options: Vec<&str> =
-            case["options"].as_array().unwrap().iter().map(|o| o.as_str().unwrap()).collect();
-        let (mechanism, options) = asked(&case["mechanism"], &options);
-        let answer = analyze(&mechanism, &options).unwrap();
-        assert_eq!(answer.rank as u64, case["rank"].as_u64().unwrap(), "{name}: {:?}", answer.warnings);
-        assert!(answer.certificate.exact, "{name}: {:?}", answer.warnings);
-        let Some(truth) = case["base_parameters"].as_object() else { continue };
-        // The references are sorted alphabetically.
-        let mut names: Vec<_> = answer.base_parameters.iter().map(|b| &b.name).collect();
-        names.sort_unstable();
-        assert_eq!(names, truth.keys().collect::<Vec<_>>(), "{name}");
-        for (base, row) in truth {
-            let row = row.as_object().unwrap();
-            let size = row.values().map(|x| x.as_f64().unwrap().abs()).fold(0.0, f64::max);
-            for parameter in mechanism.parameter_names() {
-                let want = row.get(&parameter).map_or(0.0, |x| x.as_f64().unwrap());
-                let got = coefficient(&answer, base, &parameter);
-                assert!((got - want).abs() <= DIGITS * size, "{name}: {base}, {parameter}: {got} {want}");
-            }
+        if case["mechanism"]["loops"].as_array().is_none_or(Vec::is_empty) {
+            seen += 1;
+            check_case(name, case);
         }
     }
     assert!(seen >= 80, "{seen}");
+}
+
+/// Entries that are zero in the intended geometry are about 1e-16 in these files: they were taken as base parameters with
+/// coefficients of 1e14 and more. A loop joint parallel to one other joint (`one_pair`), and parallel sliders of two branches
+/// (`siblings`), were not recognised. The truths were found with 190 digits and full pivoting.
+#[test]
+fn rounding_errors_of_doubles_change_no_result() {
+    let cases = hard("rounding");
+    assert_eq!(cases.as_object().unwrap().len(), 9);
+    cases.as_object().unwrap().iter().for_each(|(name, case)| check_case(name, case));
+}
+
+/// Small files, each with one kind of failure of version 0.1.0. Their README contains the truths.
+#[test]
+fn reproducers_with_loops_have_the_right_rank() {
+    for (name, options, rank) in [
+        ("c_delta_6dec", &[][..], 34),
+        ("h4_dead_centres", &[], 9),
+        ("h5_loop_frame_snap", &[], 8),
+        ("h5_scotch_yoke_50m", &[], 21),
+        ("h7_odd_frames_loop_rank", &[], 18),
+        ("h8_snap0_sarrus", &["--snap", "0"], 8),
+        ("h8_rank_literal_3upu", &[], 37),
+        ("n1_gravity_noise_rows", &[], 4),
+        ("n2_chain10", &[], 53),
+        ("n2_strandbeest4", &[], 63),
+        ("n3_scissors_6dec", &[], 5),
+        ("n5_shaft", &[], 8),
+    ] {
+        let (m, options) = asked(&hard(&format!("reproducers/{name}")), options);
+        let answer = analyze(&m, &options).unwrap();
+        assert_eq!((answer.rank, answer.certificate.exact), (rank, true), "{name}: {:?}", answer.warnings);
+    }
+}
+
+/// Model files often contain π with twelve digits, and sometimes right angles with a wrong last digit.
+#[test]
+fn angles_with_twelve_digits_are_rounded() {
+    for (first, second) in [
+        ("0 3.14159265359 0", "-1.57079632679 0 3.14159265359"),
+        ("0 3.14159265359 0", "1.570796325 0 0"),
+        ("3.14159265359 0 1.57079632679", "1.5707963 0 -3.1415927"),
+    ] {
+        let text = format!(
+            r#"<robot name="arm"><link name="base"/>
+            <link name="a"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+            <link name="b"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+            <joint name="j1" type="continuous"><parent link="base"/><child link="a"/><origin rpy="{first}" xyz="0 0 0.15675"/>
+            <axis xyz="0 0 1"/></joint>
+            <joint name="j2" type="continuous"><parent link="a"/><child link="b"/><origin rpy="{second}" xyz="0 0.0016 -0.11875"/>
+            <axis xyz="0 0 1"/></joint></robot>"#
+        );
+        let robot = read::model(&text, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap();
+        let answer = analyze(&robot, &AnalyzeOptions::default()).unwrap();
+        assert!(answer.certificate.exact, "{first}: {:?}", answer.certificate);
+        assert_eq!(answer.rank, 8, "{first}, {second}");
+    }
 }
 
 #[test]
