@@ -83,6 +83,9 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
 /// Largest number of corrections of a torque lag; a large lag is found in several steps.
 const MOST_CORRECTIONS: usize = 3;
 
+/// Largest growth of the residual when a corrected lag is corrected once more.
+const HARDLY: f64 = 1.01;
+
 /// Number of samples of all logs that are used for the diagnosis.
 const EXCERPT: usize = 1500;
 
@@ -147,7 +150,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         let silent = Quiet { progress: context.progress };
         let again = Options { log: LogOptions { lag: Some(lag), ..options.log.clone() }, ..options.clone() };
         let (other, better) = estimate(&again, &Context { progress: &silent, ..*context })?;
-        let is_better = better.fit_relative_rms < result.fit_relative_rms;
+        // A small remaining lag hardly changes the fit.
+        let grown = if corrected.is_some() { HARDLY } else { 1.0 };
+        let is_better = better.fit_relative_rms < grown * result.fit_relative_rms;
         if !is_better {
             break;
         }

@@ -26,6 +26,11 @@ const SATURATED: (f64, f64) = (0.02, 0.2);
 /// Number of consecutive samples at an extreme value that count as saturation: a coarsely quantized torque may reach it often, but does
 /// not stay there.
 const STAYS: usize = 5;
+/// Largest number of levels of a torque whose resolution is too coarse to recognise saturation: a small torque stays at an extreme level
+/// because the next one is far away.
+const FEW_LEVELS: f64 = 16.0;
+/// Ratio of a measured velocity to the derivative of its position from which the position counts as constant. No unit explains it.
+const CONSTANT: f64 = 1e5;
 
 /// Checks whether the time is in seconds.
 pub(crate) fn time_unit(layout: &Layout, step: f64) -> Result<()> {
@@ -116,6 +121,9 @@ pub(crate) fn derivative_unit(place: &Place, of: Derivative, slip: &Slip) -> Res
     }
     let correlation = both / (measured * derived).sqrt();
     let ratio = (measured / derived).sqrt();
+    if ratio > CONSTANT {
+        return Ok(None);
+    }
     let (before, power, square) = match of {
         Derivative::Velocity => ("position", 1, ""),
         Derivative::Acceleration => ("velocity", 2, "²"),
@@ -241,13 +249,23 @@ pub(crate) fn content(layout: &Layout, survey: &Survey, options: &Options) -> Re
     Ok(notes)
 }
 
-/// Returns the velocity coordinates whose force saturates at its extreme values (of the sensor or the drive), and those values.
-pub(crate) fn saturation(
-    layout: &Layout,
-    survey: &Survey,
-    options: &Options,
-) -> Result<Vec<(usize, [f64; 2])>> {
-    let mut out = Vec::new();
+/// Returns whether a velocity coordinate belongs to a joint whose measured position does not move.
+pub(crate) fn is_still(layout: &Layout, survey: &Survey, v: usize) -> bool {
+    let joint = layout.joints.iter().find(|j| j.v == v && j.joint_type.nv() == 1);
+    joint.and_then(|j| layout.q[j.q]).is_some_and(|place| survey.is_still(place))
+}
+
+/// Torques at the limits of a sensor or drive.
+pub(crate) struct Saturation {
+    /// Velocity coordinates whose force saturates, with their extreme values.
+    pub limits: Vec<(usize, [f64; 2])>,
+    /// Notes about torques.
+    pub notes: Vec<String>,
+}
+
+/// Finds forces that saturate at their extreme values (of the sensor or the drive). Forces with few levels are not tested.
+pub(crate) fn saturation(layout: &Layout, survey: &Survey, options: &Options) -> Result<Saturation> {
+    let mut out = Saturation { limits: Vec::new(), notes: Vec::new() };
     for (v, place) in layout.tau.iter().enumerate() {
         let Some(place) = place.filter(|&place| !is_passive(layout, survey, options, place)) else {
             continue;
@@ -256,6 +274,16 @@ pub(crate) fn saturation(
         let stays = plateaus.iter().any(|p| p.longest >= STAYS);
         let share = plateaus.iter().map(|p| p.count).sum::<usize>() as f64 / survey.stamps.count as f64;
         let [low, high] = [plateaus[0].value, plateaus[1].value];
+        let resolution = survey.channels[place].steps.least();
+        if high - low < (FEW_LEVELS - 0.5) * resolution {
+            out.notes.push(format!(
+                "column {}: the torque has only {:.0} levels, {} apart; its resolution is coarse for this motion",
+                layout.names[place],
+                ((high - low) / resolution).round() + 1.0,
+                significant(resolution, 3)
+            ));
+            continue;
+        }
         if !stays || share < SATURATED.0 {
             continue;
         }
@@ -268,7 +296,7 @@ pub(crate) fn saturation(
             );
             return Err(Error::content(layout.column(place), message));
         }
-        out.push((v, [low, high]));
+        out.limits.push((v, [low, high]));
     }
     Ok(out)
 }

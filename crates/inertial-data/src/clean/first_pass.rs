@@ -123,6 +123,11 @@ impl Steps {
         (self.last, self.moved) = (x, moves);
     }
 
+    /// Returns the smallest change; infinite if the signal is constant.
+    pub fn least(&self) -> f64 {
+        self.least
+    }
+
     /// Returns the staircase; `None` if the signal is smooth.
     pub fn stairs(&self) -> Option<Stairs> {
         let count = self.changes as f64;

@@ -210,7 +210,9 @@ impl PreparedLog {
         }
         notes.extend(checks::leave_out_zero_torques(&mut layout, &survey, options));
         notes.extend(checks::content(&layout, &survey, options)?);
-        let record = Record::new(&layout, &survey, checks::saturation(&layout, &survey, options)?);
+        let saturation = checks::saturation(&layout, &survey, options)?;
+        notes.extend(saturation.notes);
+        let record = Record::new(&layout, &survey, saturation.limits);
         for &(v, _) in &record.saturated {
             if let Some(place) = layout.tau[v] {
                 let name = &layout.names[place];
@@ -249,8 +251,8 @@ impl PreparedLog {
         if !options.trust_units {
             let kinds = [(Derivative::Velocity, &layout.dq), (Derivative::Acceleration, &layout.ddq)];
             for ((of, places), slips) in kinds.into_iter().zip(&slips) {
-                for (slip, place) in slips.iter().zip(places) {
-                    if let Some(place) = place {
+                for (v, (slip, place)) in slips.iter().zip(places).enumerate() {
+                    if let Some(place) = place.as_ref().filter(|_| !checks::is_still(&layout, &survey, v)) {
                         notes.extend(checks::derivative_unit(&layout.column(*place), of, slip)?);
                     }
                 }

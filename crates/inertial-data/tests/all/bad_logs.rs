@@ -205,6 +205,20 @@ fn a_little_saturation_is_left_out() {
     }
 }
 
+/// A small torque with a coarse resolution stays at its extreme levels without saturation.
+#[test]
+fn a_coarse_torque_is_not_saturated() {
+    let (names, mut columns) = clean(1000, 100.0);
+    for (i, tau) in columns[6].iter_mut().enumerate() {
+        *tau = 0.01 * (2.4 * (0.05 * i as f64).sin()).round();
+    }
+    let log = Log::new("log.csv", names, columns).unwrap();
+    let p = prepare(&arm(), &log, &Options::default()).unwrap();
+    assert!(p.notes.iter().any(|n| n.contains("column tau3: the torque has only 5 levels")), "{:?}", p.notes);
+    assert!(!p.notes.iter().any(|n| n.contains("saturates")), "{:?}", p.notes);
+    assert!((0..p.len()).any(|i| p.keep[3 * i + 2]));
+}
+
 #[test]
 fn options_that_fit_no_log() {
     for options in [

@@ -232,7 +232,12 @@ fn a_joint_that_is_held_stands_still_whatever_its_encoder_says() {
     let mut next = noise();
     // Columns are t, q of three joints, tau of three joints.
     columns[2].iter_mut().for_each(|q| *q = 0.3 + 1e-5 * next());
+    // Its measured velocity is noise, which is no derivative.
+    let mut names = names;
+    names.push("dq2".into());
+    columns.push((0..2000).map(|_| 0.01 * next()).collect());
     let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    assert!(!p.notes.iter().any(|n| n.contains("differs from the derivative")), "{:?}", p.notes);
     assert!(
         p.notes.iter().any(|n| n.contains("does not move in this log: it is treated as fixed")),
         "{:?}",

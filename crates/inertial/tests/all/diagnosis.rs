@@ -3,23 +3,28 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::automatic_terms::{Log, automatic};
-use crate::common::Rng;
-use crate::common::logs::model;
+use crate::common::logs::{model, normal};
+use crate::common::{Rng, reference_rnea};
 use inertial::dynamics::InverseDynamics;
 use inertial::estimation::{
     DeviationKind, Equations, Excerpt, Identification, IdentifyOptions, OtherLength, ReasonCode, Verdict,
     diagnose, identify,
 };
-use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
+use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 
 /// Returns the result of a log with a diagnosis.
 fn diagnosed(mechanism: &Mechanism, log: &Log, lengths: Vec<OtherLength>) -> Identification {
+    diagnosed_at(mechanism, log, 0.02, lengths)
+}
+
+/// Returns the result of a log whose samples are `step` seconds apart, with a diagnosis.
+fn diagnosed_at(mechanism: &Mechanism, log: &Log, step: f64, lengths: Vec<OtherLength>) -> Identification {
     let equations = Equations::new(mechanism, automatic(), DEFAULT_SNAP).unwrap();
     let options = IdentifyOptions::default();
     let mut result = identify(&equations, &log.summary(&equations), None, &options).unwrap();
     let mut excerpt = Excerpt::default();
     let dynamics = InverseDynamics::new(mechanism);
-    excerpt.add(&log.measurements(&dynamics, 0, log.len()), 0.02, 2);
+    excerpt.add(&log.measurements(&dynamics, 0, log.len()), step, log.len() / 800).unwrap();
     diagnose(&equations.chosen(&result).unwrap(), &mut result, &excerpt, lengths, &options).unwrap();
     result
 }
@@ -96,6 +101,80 @@ fn noise_does_not_make_a_lag_smaller() {
         let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
         assert!((lag.value - 0.02).abs() < 4.0 * lag.std_error + 0.002, "{lag:?}");
     }
+}
+
+/// Noise of the acceleration in a wide band makes a lag appear far too small there; the low band contains little of it.
+#[test]
+fn a_lag_is_measured_where_the_motion_is_noisy() {
+    let mechanism = model("puma560");
+    let (step, late) = (0.0025, 8);
+    let mut rng = Rng(31);
+    let mut log =
+        Log::sampled(&mechanism, 8000, step, &mut rng).with(|_, v, _| 2.0 * v).noisy(0.1, 0.5, &mut rng);
+    // Eight samples are 20 ms.
+    log.tau.rotate_right(late * log.nv);
+    log.a.iter_mut().for_each(|a| *a += 0.5 * normal(&mut rng));
+    let result = diagnosed_at(&mechanism, &log, step, Vec::new());
+    let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
+    // The nearest of the lags that are tried are 15 and 25 ms.
+    assert!((lag.value - 0.02).abs() < 0.006, "{lag:?}");
+    assert!(result.certain_lag().is_some());
+}
+
+/// The torque of a joint that sticks is arbitrary within its friction.
+#[test]
+fn a_held_gripper_is_not_doubtful() {
+    let mechanism = model("puma560");
+    let mut log = puma_with_light_wrist(&mechanism);
+    let held = 5;
+    log.q.iter_mut().skip(held).step_by(6).for_each(|q| *q = 0.2);
+    for x in [&mut log.v, &mut log.a] {
+        x.iter_mut().skip(held).step_by(6).for_each(|x| *x = 0.0);
+    }
+    let mut rng = Rng(8);
+    let mut stiction = 0.0;
+    for k in 0..log.len() {
+        let own = 6 * k..6 * (k + 1);
+        let (q, v, a) = (&log.q[own.clone()], &log.v[own.clone()], &log.a[own.clone()]);
+        let rigid = reference_rnea(&mechanism, q, v, a);
+        for (j, tau) in log.tau[own].iter_mut().enumerate() {
+            let friction =
+                if j < 3 { 2.0 * v[j] + 4.0 * v[j].signum() } else { 0.2 * v[j] + 0.3 * v[j].signum() };
+            *tau = rigid[j] + friction + 0.02 * normal(&mut rng);
+        }
+        stiction = 0.99 * stiction + 0.01 * normal(&mut rng);
+        log.tau[6 * k + held] = stiction;
+    }
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    assert!(result.fit[held].relative_rms > 0.25, "{:?}", result.fit[held]);
+    assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
+}
+
+#[test]
+fn a_link_heavier_than_the_robot_is_doubtful() {
+    let mechanism = model("puma560");
+    let mut log = puma(&mechanism, 3);
+    log.tau.iter_mut().for_each(|tau| *tau *= 10.0);
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    assert!(result.warnings.has("implausible"), "{:?}", result.warnings);
+    assert!(has(&result, ReasonCode::Mass, "three times the whole robot"), "{:?}", result.reasons);
+    assert_eq!(result.verdict, Some(Verdict::Doubtful));
+}
+
+/// The guess for a link of which only the length is known is not heavier than the rest of the robot.
+#[test]
+fn guessed_masses_are_limited_by_those_of_other_links() {
+    let mut builder = builtin::get("puma560").unwrap();
+    builder.joints.iter_mut().for_each(|j| j.dynamics.armature = 0.0);
+    builder.joints[1].origin.translation.z += 1.4;
+    let mechanism = builder.build(&BuildOptions::default()).unwrap();
+    let log = puma(&mechanism, 6);
+    let unknown = mechanism.clone().with_parameters(&vec![0.0; mechanism.parameter_count()]).unwrap();
+    let result = diagnosed(&unknown, &log, Vec::new());
+    assert!(result.warnings.has("guessed-prior"), "{:?}", result.warnings);
+    let masses: Vec<f64> = result.bodies.iter().map(|b| b.mass).collect();
+    let heaviest = masses.iter().copied().fold(0.0, f64::max);
+    assert!(heaviest < 1.5 * (masses.iter().sum::<f64>() - heaviest), "{masses:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::Result;
 use crate::consistency::nearest;
+use crate::estimation::consistent::problem::ConsistentFit;
 use crate::estimation::warning::Warning;
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::spatial::{Inertia, PseudoInertia};
@@ -19,6 +20,9 @@ const LEAST_SIZE: f64 = 0.1;
 /// Smallest second moment of a prior body, relative to `m · size²`. Rods and point masses would otherwise have a prior without any
 /// uncertainty.
 const LEAST_MOMENT: f64 = 1e-3;
+
+/// Standard error of a mass, relative to the mass, from which the prior determines it and not the data.
+const UNDETERMINED: f64 = 0.7;
 
 /// Prior bodies, strictly inside the feasible cone.
 #[derive(Debug, Clone)]
@@ -55,6 +59,36 @@ impl Prior {
             out.bodies.push(Inertia::from_com(mass, com, shape));
         }
         Ok(out)
+    }
+
+    /// Reduces guessed bodies that are heavier than all other links of an estimate together and that the data do not determine.
+    /// Returns `None` if there are none, or fewer than three links to compare.
+    pub(crate) fn without_heavy_guesses(&self, mechanism: &Mechanism, fit: &ConsistentFit) -> Option<Self> {
+        let blocks = mechanism.parameter_blocks();
+        let links: Vec<_> =
+            blocks.iter().filter(|b| mechanism.bodies()[b.body].kind == BodyKind::Link).collect();
+        let total: f64 = links.iter().map(|b| fit.parameters[b.offset]).sum();
+        let count = links.len();
+        let mut out = self.clone();
+        let mut any = false;
+        for block in links {
+            let mass = fit.parameters[block.offset];
+            let variance = fit.parameter_covariance[(block.offset, block.offset)];
+            let others = total - mass;
+            let guessed = self.guessed.contains(&mechanism.bodies()[block.body].name);
+            let open = variance.sqrt() > UNDETERMINED * mass;
+            if guessed && open && others > 0.0 && mass > others && count > 2 {
+                let body = &mut out.bodies[block.body];
+                let scale = others / mass;
+                *body = Inertia {
+                    mass: scale * body.mass,
+                    first_moment: body.first_moment * scale,
+                    rotational: body.rotational * scale,
+                };
+                any = true;
+            }
+        }
+        any.then_some(out)
     }
 
     /// Returns a warning about the prior.

@@ -5,11 +5,14 @@ use std::ops::RangeInclusive;
 use crate::Result;
 use crate::consistency::significant;
 use crate::estimation::diagnosis::alternatives::{Better, Reading, Tried, better_reading};
-use crate::estimation::diagnosis::deviations::{Deviation, DeviationKind, OtherLength, deviations};
+use crate::estimation::diagnosis::deviations::{
+    Deviation, DeviationKind, FEWEST, OtherLength, clearer_band, deviations,
+};
 use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{ReasonCode, Verdict, is_suspicious};
 use crate::estimation::identification::identify::IdentifyOptions;
+use crate::estimation::identification::residuals::Residual;
 use crate::estimation::identification::result::{Identification, TorqueLag};
 
 /// Smallest squared ratio of a deviation to its standard error that is significant.
@@ -27,8 +30,6 @@ const SHARE_OF_LAG: f64 = 0.01;
 const EVIDENCE_OF_REST: f64 = 9.0;
 /// Smallest lag (s) that is corrected. Smaller lags are the time between the readings of two sensors.
 const LEAST_LAG: f64 = 5e-4;
-/// Smallest number of samples of a diagnosis.
-const FEWEST: usize = 64;
 /// Ratio of the largest speed of a joint to that of the fastest joint, below which the joint counts as at rest.
 const STILL: f64 = 1e-3;
 /// Relative residual of a joint at rest from which it is a reason.
@@ -80,7 +81,10 @@ pub fn diagnose(
     let wanted = options.consistency(&prior);
     let (better, found) = rayon::join(
         || better_reading(equations, excerpt, &wanted, tried),
-        || deviations(equations, excerpt, result, &noise, lengths),
+        || {
+            let clearer = clearer_band(equations, excerpt, result, &noise)?;
+            deviations(equations, clearer, result, &noise, lengths)
+        },
     );
     let found = found?;
     if let Some(better) = better? {
@@ -107,7 +111,7 @@ pub fn diagnose(
     Ok(())
 }
 
-/// Reports joints that do not move although their torques are not those of a joint at rest.
+/// Reports joints that do not move although their torques are neither small nor those of a joint at rest.
 fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[String]) {
     let nv = names.len();
     let mut speeds = vec![0.0_f64; nv];
@@ -115,7 +119,9 @@ fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[S
         speeds.iter_mut().zip(row).for_each(|(most, v)| *most = most.max(v.abs()));
     }
     let fastest = speeds.iter().copied().fold(0.0, f64::max);
-    let unexplained = |name: &str| result.fit.iter().any(|r| r.joint == name && r.relative_rms > UNEXPLAINED);
+    // The torque of a joint that sticks is arbitrary within its friction: a small one says nothing.
+    let counts = |r: &Residual| r.relative_rms > UNEXPLAINED && !r.is_idle(&result.fit);
+    let unexplained = |name: &str| result.fit.iter().any(|r| r.joint == name && counts(r));
     let still: Vec<&str> = names
         .iter()
         .zip(&speeds)

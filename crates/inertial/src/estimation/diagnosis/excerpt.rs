@@ -4,6 +4,13 @@ use crate::Result;
 use crate::estimation::equations::Equations;
 use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::measurements::Measurements;
+use crate::estimation::reduction::row_filter::RowFilter;
+
+/// Cut-off (Hz) of the low band. Arms move below 2 Hz, where a low-pass with this cut-off has gain one. Above it there are mainly
+/// noise, stick-slip and elastic vibrations, which hide a lag.
+const LOW_HZ: f64 = 8.0;
+/// Rate of samples in the low band, in cut-offs.
+const RATE_PER_CUTOFF: f64 = 8.0;
 
 /// Lags (s) of the forces that are tried because they are too large for a linearization.
 pub(crate) const LAGS: [f64; 12] =
@@ -25,6 +32,33 @@ pub struct Excerpt {
     pub(crate) tau_later: Vec<f64>,
     pub(crate) keep: Vec<bool>,
     pub(crate) columns: Vec<f64>,
+    /// Samples of the same logs in the low band, if they contain a larger one.
+    low: Option<Box<Self>>,
+}
+
+/// Consecutive samples of a log.
+#[derive(Clone, Copy)]
+struct Band<'a> {
+    count: usize,
+    q: &'a [f64],
+    v: &'a [f64],
+    a: &'a [f64],
+    tau: &'a [f64],
+    keep: Option<&'a [bool]>,
+    columns: Option<&'a [f64]>,
+}
+
+impl<'a> Band<'a> {
+    fn new(data: &Measurements<'a>) -> Self {
+        let Measurements { tau, keep, columns, .. } = *data;
+        Self { count: data.len(), q: data.q(), v: data.v(), a: data.a(), tau, keep, columns }
+    }
+
+    /// Returns the values of one sample.
+    fn of<T>(&self, all: &'a [T], s: usize) -> &'a [T] {
+        let width = all.len() / self.count.max(1);
+        &all[s * width..(s + 1) * width]
+    }
 }
 
 /// Motion at several instants.
@@ -37,13 +71,12 @@ struct Motion {
 }
 
 impl Motion {
-    fn add(&mut self, data: &Measurements<'_>, s: usize) {
-        let (nq, nv, further) = (data.nq(), data.nv(), data.columns_per_sample());
-        self.q.extend_from_slice(&data.q()[s * nq..(s + 1) * nq]);
-        self.v.extend_from_slice(&data.v()[s * nv..(s + 1) * nv]);
-        self.a.extend_from_slice(&data.a()[s * nv..(s + 1) * nv]);
-        if let Some(columns) = data.columns {
-            self.columns.extend_from_slice(&columns[s * further..(s + 1) * further]);
+    fn add(&mut self, band: &Band<'_>, s: usize) {
+        self.q.extend_from_slice(band.of(band.q, s));
+        self.v.extend_from_slice(band.of(band.v, s));
+        self.a.extend_from_slice(band.of(band.a, s));
+        if let Some(columns) = band.columns {
+            self.columns.extend_from_slice(band.of(columns, s));
         }
     }
 
@@ -54,37 +87,92 @@ impl Motion {
 }
 
 impl Excerpt {
-    /// Adds every n-th sample of measurements that are `step` seconds apart.
-    pub fn add(&mut self, data: &Measurements<'_>, step: f64, every: usize) {
-        let (count, nq, nv) = (data.len(), data.nq(), data.nv());
-        let rows = data.tau.len() / count.max(1);
-        let further = data.columns_per_sample();
+    /// Adds every n-th sample of measurements that are `step` seconds apart, and as many of their low band.
+    pub fn add(&mut self, data: &Measurements<'_>, step: f64, every: usize) -> Result<()> {
+        let count = data.len();
         let inner = data.beyond[0].max(1)..(count - data.beyond[1]).min(count.saturating_sub(1));
-        for s in inner.step_by(every.max(1)) {
+        let band = Band::new(data);
+        self.add_band(&band, step, inner.step_by(every.max(1)));
+        // Zero for samples that contain hardly more than the low band.
+        let stride = (step * RATE_PER_CUTOFF * LOW_HZ).recip().floor() as usize;
+        // Positions of several coordinates (quaternions) cannot be filtered one by one.
+        if stride > 0 && data.nq() == data.nv() {
+            self.low.get_or_insert_default().add_filtered(&band, step, stride, every)?;
+        }
+        Ok(())
+    }
+
+    /// Adds samples after a low-pass filter, of which one in `stride` is sufficient.
+    fn add_filtered(&mut self, band: &Band<'_>, step: f64, stride: usize, every: usize) -> Result<()> {
+        let filter = RowFilter::new(LOW_HZ, step.recip())?;
+        let (weights, half) = (filter.weights(), filter.half());
+        let centres: Vec<usize> = (half..band.count.saturating_sub(half)).step_by(stride).collect();
+        let smooth = |all: &[f64]| -> Vec<f64> {
+            let width = all.len() / band.count.max(1);
+            let mut out = vec![0.0; centres.len() * width];
+            for (out, &centre) in out.chunks_exact_mut(width.max(1)).zip(&centres) {
+                let rows = all[(centre - half) * width..(centre + half + 1) * width].chunks_exact(width);
+                for (row, w) in rows.zip(weights) {
+                    out.iter_mut().zip(row).for_each(|(out, x)| *out += w * x);
+                }
+            }
+            out
+        };
+        let whole = |keep: &[bool]| -> Vec<bool> {
+            let rows = keep.len() / band.count.max(1);
+            let mut window = Vec::with_capacity(weights.len());
+            let mut out = Vec::with_capacity(centres.len() * rows);
+            for &centre in &centres {
+                for row in 0..rows {
+                    window.clear();
+                    window.extend((centre - half..=centre + half).map(|s| keep[s * rows + row]));
+                    out.push(filter.keeps(&window));
+                }
+            }
+            out
+        };
+        let [q, v, a, tau] = [band.q, band.v, band.a, band.tau].map(smooth);
+        let (keep, columns) = (band.keep.map(whole), band.columns.map(smooth));
+        let (keep, columns) = (keep.as_deref(), columns.as_deref());
+        let low = Band { count: centres.len(), q: &q, v: &v, a: &a, tau: &tau, keep, columns };
+        let inner = 1..low.count.saturating_sub(1);
+        self.add_band(&low, step * stride as f64, inner.step_by((every / stride).max(1)));
+        Ok(())
+    }
+
+    fn add_band(&mut self, band: &Band<'_>, step: f64, samples: impl Iterator<Item = usize>) {
+        let last = band.count.saturating_sub(1);
+        let rows = band.tau.len() / band.count.max(1);
+        let tau = |s: usize| band.of(band.tau, s);
+        for s in samples {
             self.count += 1;
-            self.q.extend_from_slice(&data.q()[s * nq..(s + 1) * nq]);
-            self.v.extend_from_slice(&data.v()[s * nv..(s + 1) * nv]);
-            self.a.extend_from_slice(&data.a()[s * nv..(s + 1) * nv]);
-            let tau = |s: usize| &data.tau[s * rows..(s + 1) * rows];
+            self.q.extend_from_slice(band.of(band.q, s));
+            self.v.extend_from_slice(band.of(band.v, s));
+            self.a.extend_from_slice(band.of(band.a, s));
             self.tau.extend_from_slice(tau(s));
-            self.before.add(data, s - 1);
-            self.after.add(data, s + 1);
+            self.before.add(band, s - 1);
+            self.after.add(band, s + 1);
             self.between.push(2.0 * step);
             for lag in LAGS {
                 // Outside of the available samples, the last one is used.
-                let at = (s as f64 + lag / step).clamp(0.0, (count - 1) as f64);
+                let at = (s as f64 + lag / step).clamp(0.0, last as f64);
                 let (before, share) = (at.floor() as usize, at.fract());
-                let after = tau((before + 1).min(count - 1));
+                let after = tau((before + 1).min(last));
                 self.tau_later.extend(tau(before).iter().zip(after).map(|(a, b)| a + share * (b - a)));
             }
-            match data.keep {
-                Some(keep) => self.keep.extend_from_slice(&keep[s * rows..(s + 1) * rows]),
+            match band.keep {
+                Some(keep) => self.keep.extend_from_slice(band.of(keep, s)),
                 None => self.keep.extend(std::iter::repeat_n(true, rows)),
             }
-            if let Some(columns) = data.columns {
-                self.columns.extend_from_slice(&columns[s * further..(s + 1) * further]);
+            if let Some(columns) = band.columns {
+                self.columns.extend_from_slice(band.of(columns, s));
             }
         }
+    }
+
+    /// Returns the samples in the low band, if there are any.
+    pub(crate) fn low_band(&self) -> Option<&Self> {
+        self.low.as_deref()
     }
 
     /// Returns the forces delayed by one of [`LAGS`].
@@ -123,6 +211,7 @@ impl Excerpt {
             tau_later: pick(&self.tau_later, n, every),
             keep: pick(&self.keep, n, every),
             columns: pick(&self.columns, n, every),
+            low: None,
         }
     }
 

@@ -247,7 +247,7 @@ fn estimate(
         }
     }
     let essential = options.essential.then(|| essential(equations, summary, &squares)).transpose()?;
-    let prior = options.prior(mechanism)?;
+    let mut prior = options.prior(mechanism)?;
     let hidden = Hidden::new(equations, summary, &squares, &prior)?;
     let names = equations.row_names();
     let (given, other): (Vec<_>, Vec<_>) =
@@ -274,7 +274,11 @@ fn estimate(
         == Estimator::Consistent
     {
         warnings.extend(prior.warning());
-        let fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
+        let mut fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
+        if let Some(lighter) = prior.without_heavy_guesses(mechanism, &fit) {
+            prior = lighter;
+            fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
+        }
         warnings.extend(fit.warning());
         if let Some(asked) = options.posterior {
             let wanted = options.consistency(&prior);
@@ -308,8 +312,14 @@ fn estimate(
     let mut criticism = Criticism::new(equations, summary, &squares, &fit, consistent)?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
-    warnings.extend(implausible(mechanism, &estimated)?);
     criticism.check_mass(mechanism, &estimated);
+    if let Some(warning) = implausible(mechanism, &estimated)? {
+        // Without constraints, single masses are arbitrary: the data determine combinations of them.
+        if consistent {
+            criticism.check_implausible(&warning);
+        }
+        warnings.push(warning);
+    }
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(&std_errors);
     let row = |i: usize| (0..equations.rank()).map(|j| covariance[(i, j)]).collect();
     let errors = Errors { unknowns: &std_errors, parameters: spread.as_ref() };
