@@ -257,7 +257,7 @@ impl Bench<'_> {
         let geometry = ExactGeometry::new(m, DEFAULT_SNAP);
         let experiment = Experiment::complete(m.base() == Base::Floating, Regime::Full);
         let order = (0..m.parameter_count()).collect();
-        let question = Question { mechanism: m, experiment: &experiment, order, seed: 1 };
+        let question = Question { mechanism: m, experiment: &experiment, order, seed: 1, literal: false };
         if let (true, Ok(topology)) = (tree, Topology::new(&geometry.to::<First>())) {
             let numbers = geometry.to::<f64>();
             self.measure("rpna", states, |_| {
