@@ -6,7 +6,7 @@ use nalgebra::{DMatrix, DVector};
 use super::constraints::Constraints;
 use super::motions::{MotionKind, motions};
 use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
-use super::tolerance::LARGEST_GAP;
+use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::linalg::{self, Number, Rank, SplitMix, Svd};
 use crate::mechanism::{BodyKind, JointType};
 use crate::{Error, Place, Result};
@@ -66,10 +66,7 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
         let mut fits = None;
         for (i, c) in candidates.iter().enumerate() {
             let counts = marked.len() + c.rank.rank == mechanism.nv();
-            if fits.is_none()
-                && counts
-                && follows(&c.jacobian, &marked, c.rank.rank, constraints.rank_tolerance)?
-            {
+            if fits.is_none() && counts && follows(&c.jacobian, &marked, c.rank.rank, RANK_TOLERANCE)? {
                 fits = Some((i, marked.clone()));
             }
         }
@@ -300,8 +297,8 @@ pub(super) fn choose(
     let singles = groups.iter().flat_map(|(_, g)| g.iter().map(|&k| vec![k]));
     let passes: [(f64, Vec<Vec<usize>>); 3] = [
         (GOOD_CHOICE, groups.iter().map(|(_, g)| g.clone()).collect()),
-        (constraints.rank_tolerance, groups.iter().map(|(_, g)| g.clone()).collect()),
-        (constraints.rank_tolerance, singles.collect()),
+        (RANK_TOLERANCE, groups.iter().map(|(_, g)| g.clone()).collect()),
+        (RANK_TOLERANCE, singles.collect()),
     ];
     let mobility = mechanism.nv() - rank;
     let mut chosen: Vec<usize> = Vec::with_capacity(mobility);

@@ -3,7 +3,6 @@
 use nalgebra::DMatrix;
 
 use super::loops::Loop;
-use super::tolerance::{PRECISE_GAP, PRECISE_RANK_TOLERANCE, RANK_TOLERANCE};
 use crate::mechanism::{LoopJoint, Mechanism};
 
 /// Constraints of all loops of a mechanism. Rows are in rad, or m relative to the length of their loop.
@@ -16,8 +15,6 @@ pub(super) struct Constraints<'m> {
     pub scale: Vec<f64>,
     /// Whether each velocity coordinate belongs to a loop.
     pub on_loop: Vec<bool>,
-    /// Singular values of the constraints below this fraction of the largest belong to redundant constraints.
-    pub rank_tolerance: f64,
 }
 
 impl<'m> Constraints<'m> {
@@ -40,11 +37,7 @@ impl<'m> Constraints<'m> {
             }
             loops.push(l);
         }
-        let mut out = Self { mechanism, loops, rows, scale, on_loop, rank_tolerance: RANK_TOLERANCE };
-        if out.residual(mechanism.assembly(), &mut vec![0.0; rows]) <= PRECISE_GAP {
-            out.rank_tolerance = PRECISE_RANK_TOLERANCE;
-        }
-        out
+        Self { mechanism, loops, rows, scale, on_loop }
     }
 
     /// Writes the residuals and returns their norm.

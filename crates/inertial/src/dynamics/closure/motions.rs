@@ -15,7 +15,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::constraints::Constraints;
 use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
-use super::tolerance::LARGEST_GAP;
+use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::dynamics::{Workspace, body_velocities};
 use crate::linalg::{Echelon, Number, Pivot, Rank, SplitMix, Svd};
@@ -212,7 +212,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         // Constraints that are always redundant give no form; coordinates are scaled, so that other forms are of order
         // one.
         let svd = Svd::new(&all)?;
-        let counts = svd.values.iter().take_while(|&&s| s > self.constraints.rank_tolerance).count();
+        let counts = svd.values.iter().take_while(|&&s| s > RANK_TOLERANCE).count();
         Ok((0..counts).map(|i| DMatrix::from_fn(n, n, |a, b| svd.v[(a * n + b, i)])).collect())
     }
 
