@@ -25,9 +25,6 @@ const STEP: f64 = 1e-4;
 /// Squared share of a column that is independent of the unknowns, below which it cannot be distinguished from them.
 const SEEN: f64 = 1e-6;
 
-/// Smallest number of samples of a diagnosis.
-pub(crate) const FEWEST: usize = 64;
-
 /// Ratio to which another lag must reduce the relative squared residual.
 const FALL: f64 = 0.7;
 
@@ -152,33 +149,6 @@ fn candidates(
         });
     }
     Ok(out)
-}
-
-/// Returns the samples to estimate deviations from: those of the low band if the result explains them better.
-///
-/// Noise, stick-slip and vibrations above the band of the motion hide the effect of a lag, and their share decides.
-pub(crate) fn clearer_band<'e>(
-    equations: &Equations<'_>,
-    excerpt: &'e Excerpt,
-    result: &Identification,
-    noise: &[f64],
-) -> Result<&'e Excerpt> {
-    let unexplained = |excerpt: &Excerpt| -> Result<f64> {
-        let predicted = equations.predict(&excerpt.measurements(equations)?, &result.values)?.force;
-        let [mut left, mut all] = [0.0; 2];
-        for (k, (tau, predicted)) in excerpt.tau.iter().zip(&predicted).enumerate() {
-            let noise = noise.get(k % noise.len().max(1)).copied().unwrap_or(0.0);
-            if excerpt.keep[k] && noise > 0.0 {
-                left += ((tau - predicted) / noise).powi(2);
-                all += (tau / noise).powi(2);
-            }
-        }
-        Ok(if all > 0.0 { left / all } else { f64::INFINITY })
-    };
-    match excerpt.low_band() {
-        Some(low) if low.len() >= FEWEST && unexplained(low)? < unexplained(excerpt)? => Ok(low),
-        _ => Ok(excerpt),
-    }
 }
 
 /// Estimates all deviations of a result, each of them separately together with the unknowns. `noise` is the standard deviation of

@@ -5,9 +5,7 @@ use std::ops::RangeInclusive;
 use crate::Result;
 use crate::consistency::significant;
 use crate::estimation::diagnosis::alternatives::{Better, Reading, Tried, better_reading};
-use crate::estimation::diagnosis::deviations::{
-    Deviation, DeviationKind, FEWEST, OtherLength, clearer_band, deviations,
-};
+use crate::estimation::diagnosis::deviations::{Deviation, DeviationKind, OtherLength, deviations};
 use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{ReasonCode, Verdict, is_suspicious};
@@ -28,6 +26,8 @@ const SMALL_SHARE: f64 = 0.005;
 const SHARE_OF_LAG: f64 = 0.01;
 /// Squared ratio of the remaining lag to its standard error, from which a corrected lag is corrected once more.
 const EVIDENCE_OF_REST: f64 = 9.0;
+/// Smallest number of samples of a diagnosis.
+const FEWEST: usize = 64;
 /// Smallest lag (s) that is corrected. Smaller lags are the time between the readings of two sensors.
 const LEAST_LAG: f64 = 5e-4;
 /// Ratio of the largest speed of a joint to that of the fastest joint, below which the joint counts as at rest.
@@ -81,9 +81,14 @@ pub fn diagnose(
     let wanted = options.consistency(&prior);
     let (better, found) = rayon::join(
         || better_reading(equations, excerpt, &wanted, tried),
-        || {
-            let clearer = clearer_band(equations, excerpt, result, &noise)?;
-            deviations(equations, clearer, result, &noise, lengths)
+        || -> Result<Vec<Deviation>> {
+            let low = excerpt.low_band().filter(|low| low.len() >= FEWEST);
+            let in_low_band = low.map(|low| deviations(equations, low, result, &noise, lengths.clone()));
+            let found = deviations(equations, excerpt, result, &noise, lengths)?;
+            match in_low_band {
+                Some(low) => Ok(with_clearer_lag(found, &low?)),
+                None => Ok(found),
+            }
         },
     );
     let found = found?;
@@ -109,6 +114,21 @@ pub fn diagnose(
     }
     result.deviations = found;
     Ok(())
+}
+
+/// Replaces the lag by that of the low band if it is clearer there. Noise, stick-slip and vibrations above the band of the motion make
+/// a lag appear too small and its error too. A fast motion shows it better in the whole band.
+fn with_clearer_lag(mut found: Vec<Deviation>, low: &[Deviation]) -> Vec<Deviation> {
+    let is_lag = |d: &&Deviation| d.kind == DeviationKind::Lag;
+    let place = found.iter().position(|d| is_lag(&d));
+    let (Some(place), Some(other)) = (place, low.iter().find(is_lag)) else { return found };
+    let evidence = |d: &Deviation| (d.value / d.std_error).powi(2);
+    let (own, in_low_band) = (evidence(&found[place]), evidence(other));
+    let explains_most = low.iter().all(|d| d.explains <= other.explains);
+    if own <= in_low_band.max(EVIDENCE) && (in_low_band < EVIDENCE || explains_most) {
+        found[place] = other.clone();
+    }
+    found
 }
 
 /// Reports joints that do not move although their torques are neither small nor those of a joint at rest.
