@@ -11,8 +11,8 @@
 //!
 //! **Needed** is `ln n + 2 ln c` (extended BIC), where `n` is the number of independent samples of a joint divided by that same
 //! factor and `c` the number of candidate terms. If one joint needs a kind of term (such as an offset), the sensors or drives have
-//! that effect, and an evidence of [`LIKE_OTHERS`] is sufficient for the other joints; for offsets and rotor inertias that several
-//! joints need, [`LIKE_SEVERAL`]. Negative friction and negative rotor inertias are removed, because the data contradict them.
+//! that effect, and an evidence of [`LIKE_OTHERS`] is sufficient for the other joints. Negative friction and negative rotor
+//! inertias are removed, because the data contradict them.
 //!
 //! **A removed term may still exist.** If it acts much like other unknowns, its removal reduces their errors by a large factor,
 //! and the errors are wrong if the term exists. Each removed term therefore adds its effect on the other unknowns to their
@@ -37,10 +37,6 @@ use crate::linalg::product;
 const MOST_AT_REST: f64 = 2.0;
 /// Sufficient evidence for a term of a kind that another joint needs: three standard errors.
 const LIKE_OTHERS: f64 = 9.0;
-/// Sufficient evidence for an offset or a rotor inertia if at least [`SEVERAL`] other joints need one: the term probably exists, and
-/// keeping it improves predictions from here (Akaike's criterion).
-const LIKE_SEVERAL: f64 = 2.0;
-const SEVERAL: usize = 3;
 /// Lower limit of the number of independent samples of a joint.
 const FEWEST_SAMPLES: f64 = 10.0;
 
@@ -257,14 +253,7 @@ impl Candidates<'_> {
             let counts = self.keep[k] && self.terms[k].1 == kind && !self.is_impossible(k);
             counts && self.evidence(k) >= self.needed
         };
-        let others = self.open.iter().filter(|k| clear(k)).count();
-        let common = matches!(kind, Term::Offset | Term::RotorInertia) && others >= SEVERAL;
-        match others {
-            0 => self.needed,
-            _ if kind == Term::Stribeck => self.needed,
-            _ if common && !self.is_impossible(i) => LIKE_SEVERAL,
-            _ => LIKE_OTHERS,
-        }
+        if kind != Term::Stribeck && self.open.iter().any(clear) { LIKE_OTHERS } else { self.needed }
     }
 
     /// Returns the least needed term and the evidence that it needs; `None` if all terms are needed.
@@ -364,7 +353,7 @@ pub(crate) fn select(
         candidates.fit.remove(rank + i);
     }
     let kept = candidates.open.iter().filter(|&&i| candidates.keep[i]);
-    choices.extend(kept.map(|&i| candidates.choice(i, candidates.limit(i), &names, summary)));
+    choices.extend(kept.map(|&i| candidates.choice(i, needed, &names, summary)));
     choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
     let doubts = candidates.doubts(&left_out, log_samples);
     Ok(Selection { keep: candidates.keep, choices, doubts })
