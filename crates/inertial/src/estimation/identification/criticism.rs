@@ -30,8 +30,8 @@ const CONSISTENT: f64 = 1.5;
 /// Smallest relative residual for which that comparison is made.
 const SMALL: f64 = 0.05;
 /// Largest difference between the halves of a log, relative to that between interleaved halves. Clean logs of four arms have at
-/// most 1.7, simulated ones with stick-slip and ripple at most 2.25.
-const HALVES: f64 = 2.3;
+/// most 1.7.
+const HALVES: f64 = 2.2;
 /// Number of standard deviations of the logarithm of that ratio that count as chance: exceeded in one of a thousand logs.
 const CHANCE: f64 = 3.2;
 /// Smallest relative residual for which the halves are compared and drives that turn with two joints are searched for. Filters and
