@@ -26,15 +26,24 @@ impl Log {
         Self::of_size(mechanism, count, 1.0, rng)
     }
 
+    /// Creates a log with the given time between samples.
+    pub fn sampled(mechanism: &Mechanism, count: usize, step: f64, rng: &mut Rng) -> Self {
+        Self::simulated(mechanism, count, 1.0, step, rng)
+    }
+
     /// Creates a log whose amplitudes are `size` times the default ones.
     fn of_size(mechanism: &Mechanism, count: usize, size: f64, rng: &mut Rng) -> Self {
+        Self::simulated(mechanism, count, size, 0.02, rng)
+    }
+
+    fn simulated(mechanism: &Mechanism, count: usize, size: f64, step: f64, rng: &mut Rng) -> Self {
         let nv = mechanism.nv();
         let waves: Vec<[f64; 3]> = (0..4 * nv)
             .map(|_| [size * rng.range(0.2, 0.6), rng.range(0.5, 4.0), rng.range(0.0, 6.0)])
             .collect();
         let mut out = Self { q: vec![], v: vec![], a: vec![], tau: vec![], nv };
         for k in 0..count {
-            let t = 0.02 * k as f64;
+            let t = step * k as f64;
             let of = |f: fn(f64, f64, f64, f64) -> f64| -> Vec<f64> {
                 (0..nv)
                     .map(|j| waves[4 * j..4 * j + 4].iter().map(|w| f(w[0], w[1], w[2], t)).sum())
