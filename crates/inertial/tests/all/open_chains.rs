@@ -117,8 +117,7 @@ fn rounding_errors_of_doubles_change_no_result() {
 #[test]
 fn reproducers_with_loops_have_the_right_rank() {
     for (name, options, rank) in [
-        ("c_delta_6dec", &[][..], 34),
-        ("h4_dead_centres", &[], 9),
+        ("h4_dead_centres", &[][..], 9),
         ("h5_loop_frame_snap", &[], 8),
         ("h5_scotch_yoke_50m", &[], 21),
         ("h7_odd_frames_loop_rank", &[], 18),
@@ -134,6 +133,10 @@ fn reproducers_with_loops_have_the_right_rank() {
         let answer = analyze(&m, &options).unwrap();
         assert_eq!((answer.rank, answer.certificate.exact), (rank, true), "{name}: {:?}", answer.warnings);
     }
+    // With six decimals it is open which of the small coefficients are intended, so the combinations are not certified.
+    let (m, options) = asked(&hard("reproducers/c_delta_6dec"), &[]);
+    let answer = analyze(&m, &options).unwrap();
+    assert_eq!((answer.rank, answer.certificate.exact), (34, false), "{:?}", answer.warnings);
 }
 
 /// Model files often contain π with twelve digits, and sometimes right angles with a wrong last digit.
