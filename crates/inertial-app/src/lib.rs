@@ -23,7 +23,7 @@
 //! | [`export`] | Values for controllers, simulators and programs |
 //! | [`studies`] | Experiments of the papers on simulated robots |
 //! | [`validate`] | How well does a model predict what was measured? |
-//! | [`bench`] | How fast is each kernel on this machine? |
+//! | [`bench`](mod@bench) | How fast is each kernel on this machine? |
 
 pub mod analyze;
 pub mod bench;
