@@ -52,6 +52,7 @@ class Design(Result):
     interrupted: bool
     converged: bool
     warnings: list[str]
+    warning_codes: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {
         "base_parameters": DesignedParameter,
         "joint_terms": DesignedParameter,
@@ -81,6 +82,7 @@ class Simulation(Result):
     seed: int
     drift: dict[str, Any]
     warnings: list[str]
+    warning_codes: list[str]
     #: The log: arrays by name.
     columns: dict[str, Floats]
 

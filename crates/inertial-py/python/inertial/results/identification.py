@@ -52,6 +52,7 @@ class Identification(Result):
     lag: dict[str, float] | None
     terms: list[dict[str, Any]] | None
     warnings: list[str]
+    warning_codes: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {
         "bodies": Body,
         "joints": Joint,
@@ -310,6 +311,7 @@ class RegressorIdentification(Result):
     fit: list[RowResidual]
     duality_gap: float
     warnings: list[str]
+    warning_codes: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {"bodies": Body, "fit": RowResidual}
     _frame = "bodies"
 

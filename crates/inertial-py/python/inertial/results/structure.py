@@ -105,6 +105,7 @@ class Analysis(Result):
     compared_with: str | None
     comparison: dict[str, Any] | None
     warnings: list[str]
+    warning_codes: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {"bodies": AnalyzedBody, "base_parameters": BaseParameter}
 
     def _headline(self) -> str:
