@@ -226,7 +226,7 @@ impl fmt::Display for Warning {
             ),
             Self::NotExcited { missing, of, kind, names } => {
                 let named = names[..names.len().min(NAMED)].join(", ");
-                write!(f, "this motion does not show {missing} of {of} {kind}: combinations of {named}")?;
+                write!(f, "this motion does not excite {missing} of {of} {kind}: combinations of {named}")?;
                 match names.len().saturating_sub(NAMED) {
                     0 => Ok(()),
                     more => write!(f, " and {more} more"),
@@ -314,8 +314,8 @@ impl fmt::Display for Warning {
                     links.iter().map(|(name, mass)| format!("{name} ({mass:.0} kg)")).collect();
                 write!(
                     f,
-                    "not plausible: {} heavier than three times the whole robot (about {robot:.0} kg); its combinations \
-                     with other parameters may still be right",
+                    "a link is implausibly heavy: {}, more than three times the whole robot (about {robot:.0} kg); its \
+                     combinations with other parameters may still be right",
                     heavy.join(", ")
                 )
             }

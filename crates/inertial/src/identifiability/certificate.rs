@@ -1,6 +1,6 @@
 //! Certificates of the rank: the rank is certain if two independent methods give the same value.
 
-use super::base_parameters::{Dependence, Regrouping, Written};
+use super::base_parameters::{Dependence, Regrouping, SmallEntries, Written};
 use super::experiment::Experiment;
 use super::rpna::{BodySpan, Regime, Rpna};
 use super::sampling::Sampler;
@@ -70,6 +70,8 @@ pub struct Finding {
     pub method: &'static str,
     /// Base parameters with their combinations.
     pub regrouping: Regrouping,
+    /// Treatment of coefficients that are as small as rounding errors of the file.
+    pub(super) small_entries: SmallEntries,
     /// Bounds of the rank.
     pub certificate: Certificate,
     /// Spans of each body: dim `V`, dim `K` and the parameters that appear in no combination.
@@ -177,8 +179,8 @@ impl Question<'_> {
             spans[block.body].identifiable = span.rank();
         }
         let dependence = self.dependence(&mut space, tolerance, units);
-        let mut certificate = certificate;
-        if dependence.doubtful {
+        let (mut certificate, small_entries) = (certificate, dependence.small_entries);
+        if small_entries == SmallEntries::Doubtful {
             certificate.withdraw();
         }
         let mut freedoms = vec![0; bodies];
@@ -197,6 +199,7 @@ impl Question<'_> {
             null_space: Vec::new(),
             method,
             regrouping,
+            small_entries,
             certificate,
             spans,
             freedoms,
@@ -214,22 +217,22 @@ impl Question<'_> {
         units: &[f64],
     ) -> Dependence<T> {
         let null = space.null_space();
-        let depending = |tolerance: f64| {
+        let dependence = |tolerance: f64| {
             let entries =
                 |x: &Vec<T>| x.iter().copied().enumerate().filter(|(_, x)| x.weight() > tolerance).collect();
             let vectors: Vec<Vec<(usize, T)>> = null.iter().map(entries).collect();
-            self.depending(&vectors, tolerance, units)
+            self.dependence_of(&vectors, tolerance, units)
         };
-        let dependence = depending(tolerance);
+        let found = dependence(tolerance);
         // If all entries of a null vector are below the tolerance, keep the small entries as well.
-        if tolerance > T::TOLERANCE && dependence.base().len() != space.rank() {
-            return depending(T::TOLERANCE);
+        if tolerance > T::TOLERANCE && found.base().len() != space.rank() {
+            return dependence(T::TOLERANCE);
         }
-        dependence
+        found
     }
 
     /// Returns the echelon form of sparse null vectors.
-    pub(super) fn depending<T: Written>(
+    pub(super) fn dependence_of<T: Written>(
         &self,
         null_vectors: &[Vec<(usize, T)>],
         tolerance: f64,

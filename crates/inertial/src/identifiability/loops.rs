@@ -177,7 +177,8 @@ impl<'m> Loops<'m> {
                 )));
             }
         }
-        let assembly = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap);
+        let assembly = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap)
+            .with_locked(closed.locked());
         Ok(Self { closed, assembly, snap })
     }
 
@@ -504,8 +505,8 @@ impl Question<'_> {
         } else {
             Explanation::default()
         };
-        let mut finding =
-            self.finish(method, rows, certificate, velocities, tolerance, &vec![1.0; found.lengths.len()]);
+        let units = vec![1.0; found.lengths.len()];
+        let mut finding = self.finish(method, rows, certificate, velocities, tolerance, &units);
         finding.regrouping.rescale(&found.lengths);
         finding.warnings.extend(warnings);
         LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired, assumed }

@@ -1,7 +1,7 @@
 //! Analysis of open chains: the recursion gives the result, sections give the lower bound, and fresh configurations
 //! verify the combinations.
 
-use super::base_parameters::{FAINT, Regrouping, Written};
+use super::base_parameters::{FAINT, Regrouping, SmallEntries, Written};
 use super::certificate::{Certificate, CertificateKind, Finding, JointTransfers, Question};
 use super::rpna::{Rpna, Scope};
 use super::sampling::Sampler;
@@ -120,7 +120,7 @@ impl Question<'_> {
         };
         let vectors = null.iter().map(|(_, v)| v);
         let units = self.units(geometry);
-        let (regrouping, doubtful) = if width <= MOST_WIDE {
+        let (regrouping, small_entries) = if width <= MOST_WIDE {
             self.regroup::<Digits>(vectors, &units, silent)
         } else {
             self.regroup::<Double>(vectors, &units, silent)
@@ -134,7 +134,7 @@ impl Question<'_> {
                 (format!("transfer across joint {joint}"), values)
             })
             .collect();
-        let holds = self.check(&regrouping, &null_space, geometry, &mut warnings);
+        let holds = self.check(&regrouping, small_entries, &null_space, geometry, &mut warnings);
         let restricted = found.restricted as f64;
         let mut certificate = Certificate {
             rank_lower: lower,
@@ -150,7 +150,7 @@ impl Question<'_> {
             upper_by: "parameter transfers that change no measurement, by the recursion (RPNA) modulo two primes of 61 bits"
                 .into(),
         };
-        if doubtful {
+        if small_entries == SmallEntries::Doubtful {
             certificate.withdraw();
         }
         let mut spans = found.bodies.clone();
@@ -159,7 +159,17 @@ impl Question<'_> {
             spans.iter_mut().zip(&moving.bodies).for_each(|(s, m)| s.velocity = m.velocity);
         }
         let (freedoms, transfers) = self.transfers(&found, topology);
-        Finding { method: "rpna", regrouping, certificate, spans, freedoms, null_space, transfers, warnings }
+        Finding {
+            method: "rpna",
+            regrouping,
+            small_entries,
+            certificate,
+            spans,
+            freedoms,
+            null_space,
+            transfers,
+            warnings,
+        }
     }
 
     /// Computes base parameters from sparse null vectors, in numbers of another precision.
@@ -168,7 +178,7 @@ impl Question<'_> {
         null: impl Iterator<Item = &'v Vec<(usize, Real)>>,
         units: &[f64],
         silent: impl FnOnce() -> Vec<bool>,
-    ) -> (Regrouping, bool)
+    ) -> (Regrouping, SmallEntries)
     where
         Real<V>: Written,
     {
@@ -177,9 +187,9 @@ impl Question<'_> {
             v.iter().map(|(c, x)| (*c, number(x))).collect()
         };
         let vectors: Vec<Vec<(usize, Real<V>)>> = null.map(rounded).collect();
-        let dependence = self.depending(&vectors, 0.0, units);
-        let doubtful = dependence.doubtful;
-        (dependence.regrouping(silent), doubtful)
+        let dependence = self.dependence_of(&vectors, 0.0, units);
+        let small_entries = dependence.small_entries;
+        (dependence.regrouping(silent), small_entries)
     }
 
     fn transfers(&self, found: &Rpna<Real>, topology: &Topology) -> (Vec<usize>, Vec<JointTransfers>) {
@@ -213,11 +223,14 @@ impl Question<'_> {
     fn check(
         &self,
         regrouping: &Regrouping,
+        small_entries: SmallEntries,
         null_space: &[(String, Vec<(usize, f64)>)],
         geometry: &ExactGeometry,
         warnings: &mut Vec<Warning>,
     ) -> bool {
         let (numbers, units) = (geometry.to::<Digits>(), self.units(geometry));
+        // Residuals of this size are due to the entries that were dropped.
+        let dropped = if small_entries == SmallEntries::Dropped { FAINT } else { 0.0 };
         let seed = self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(FRESH);
         let mut sampler = Sampler::new(self.mechanism, &numbers, self.experiment, seed);
         let mut row = Vec::new();
@@ -225,7 +238,7 @@ impl Question<'_> {
         for _ in 0..FRESH {
             sampler.row(&mut row);
             let values: Vec<f64> = row.iter().map(|&x| x.into()).collect();
-            worst = worst.max(missed_by_combinations(regrouping, &values, &units));
+            worst = worst.max(missed_by_combinations(regrouping, &values, &units, dropped));
             let all = values.iter().fold(SMALLEST_ROW, |a: f64, b| a.max(b.abs()));
             let vectors = null_space.iter().map(|(_, v)| missed_by_vector(v, &values, NOTHING * all));
             worst = vectors.fold(worst, f64::max);
@@ -284,14 +297,16 @@ impl Question<'_> {
             self.finish("exact", space, certificate, velocities, 0.0, &units)
         };
         let mut warnings = Vec::new();
-        finding.certificate.exact &= self.check(&finding.regrouping, &[], geometry, &mut warnings);
+        finding.certificate.exact &=
+            self.check(&finding.regrouping, finding.small_entries, &[], geometry, &mut warnings);
         finding.warnings.extend(warnings);
         Ok(finding)
     }
 }
 
-/// Returns the residual of the combinations on a row, relative to the terms of each column.
-fn missed_by_combinations(regrouping: &Regrouping, row: &[f64], units: &[f64]) -> f64 {
+/// Returns the residual of the combinations on a row, relative to the terms of each column. Residuals up to `dropped`,
+/// relative to the largest term in `units`, count as zero.
+fn missed_by_combinations(regrouping: &Regrouping, row: &[f64], units: &[f64], dropped: f64) -> f64 {
     if !regrouping.is_listed() {
         return 0.0;
     }
@@ -305,9 +320,9 @@ fn missed_by_combinations(regrouping: &Regrouping, row: &[f64], units: &[f64]) -
     }
     let all = size.iter().fold(SMALLEST_ROW, |a: f64, &b| a.max(b));
     let scaled = size.iter().zip(units).fold(0.0, |a: f64, (s, u)| a.max(s * u));
-    // Ignore columns that contain only rounding errors of this arithmetic or of the file.
+    // Ignore columns that contain only rounding errors of this arithmetic.
     let counts = |((l, s), u): ((&f64, &f64), &f64)| {
-        let is_zero = *s <= NOTHING * all || l.abs() * u <= FAINT * scaled;
+        let is_zero = *s <= NOTHING * all || l.abs() * u <= dropped * scaled;
         if is_zero { 0.0 } else { l.abs() / s }
     };
     left.iter().zip(&size).zip(units).map(counts).fold(0.0, f64::max)

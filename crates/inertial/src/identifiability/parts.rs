@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use super::base_parameters::{Regrouping, Status};
+use super::base_parameters::{Regrouping, SmallEntries, Status};
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::drng::{Contact, Explanation, Principle, Reason};
 use super::experiment::Experiment;
@@ -170,6 +170,7 @@ impl<'a> Parts<'a> {
         Finding {
             method: findings[0].method,
             regrouping: self.regrouping(findings),
+            small_entries: findings.iter().map(|f| f.small_entries).max().unwrap_or(SmallEntries::Kept),
             certificate: self.certificate(findings),
             spans,
             freedoms,

@@ -59,6 +59,8 @@ pub struct ExactAssembly {
     geometry: ExactGeometry,
     stands: Vec<Stand>,
     loops: Vec<LoopPlan>,
+    /// Bodies that are rigidly connected to their parents.
+    locked: Vec<usize>,
     nv: usize,
 }
 
@@ -150,7 +152,12 @@ impl ExactAssembly {
                 }
             })
             .collect();
-        Self { geometry: geometry.clone(), stands, loops, nv: mechanism.nv() }
+        Self { geometry: geometry.clone(), stands, loops, locked: Vec::new(), nv: mechanism.nv() }
+    }
+
+    /// Connects bodies rigidly to their parents, by loop joints after those of the mechanism.
+    pub fn with_locked(self, bodies: &[usize]) -> Self {
+        Self { locked: bodies.to_vec(), ..self }
     }
 
     /// Returns the geometry, which does not depend on the configuration.
@@ -167,7 +174,7 @@ impl ExactAssembly {
     pub fn to<T: Number>(&self) -> Assembled<T> {
         let geometry = self.geometry.to::<T>();
         let bodies = geometry.bodies.iter().zip(&self.stands);
-        let bodies = bodies
+        let bodies: Vec<AssembledBody<T>> = bodies
             .map(|(body, stand)| AssembledBody {
                 parent: body.parent,
                 kind: body.kind,
@@ -176,7 +183,11 @@ impl ExactAssembly {
                 modes: body.modes().iter().map(|m| *m * body.ratio).collect(),
             })
             .collect();
-        let loops = self.loops.iter().map(LoopPlan::to).collect();
+        let lock = |&i: &usize| {
+            let body: &AssembledBody<T> = &bodies[i];
+            AssembledLoop::new(body.parent, Some(i), [body.pose, Pose::identity()], Closing::Fixed)
+        };
+        let loops = self.loops.iter().map(LoopPlan::to).chain(self.locked.iter().map(lock)).collect();
         Assembled { gravity: geometry.gravity, bodies, loops, nv: self.nv }
     }
 }

@@ -18,6 +18,13 @@ const LEAVE: [f64; 3] = [0.3, 0.1, PROBE];
 /// coordinates is preferred.
 const GOOD_CHOICE: f64 = 1e-3;
 
+/// Fraction of an intended step below which a coordinate counts as immobile. A coordinate of a mobile loop moves by the
+/// intended step except for terms of second order; that of a rigid loop returns.
+const RETURNED: f64 = 0.1;
+
+/// Smallest number of steps from which immobility is concluded.
+const ENOUGH_STEPS: usize = 3;
+
 /// Closed, regular configuration with its choice of independent coordinates.
 pub(super) struct Assembly {
     pub q: Vec<f64>,
@@ -28,6 +35,8 @@ pub(super) struct Assembly {
     pub left: Option<Left>,
     /// Regular configurations on the other motions that intersect in the configuration of the model.
     pub others: Vec<Vec<f64>>,
+    /// Velocity coordinates that cannot move although the constraints permit infinitely small motions of them.
+    pub immobile: Vec<usize>,
 }
 
 /// Reason why a closed configuration is not used as the assembly.
@@ -46,7 +55,7 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
     let held: &[usize] = if unmarked { &[] } else { &marked };
     let mut q = mechanism.assembly().to_vec();
     assemble_near(constraints, &mut q, held)?;
-    let (candidates, kinds) = regular(constraints, q, held)?;
+    let Regular { candidates, kinds, immobile } = regular(constraints, q, held)?;
     let first = candidates.first().ok_or_else(no_candidate)?;
     let rank = first.rank;
     let mobility = mechanism.nv() - rank.rank;
@@ -82,7 +91,12 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
             (true, _) => Some(Left::Singular(followed.into_iter().chain(rest).collect())),
         };
         let others = (0..kinds.len()).filter(|&k| k != i).map(|k| candidates[k].q.clone()).collect();
-        return Ok(Assembly { q: q.clone(), rank: *rank, independent, left, others });
+        return Ok(Assembly { q: q.clone(), rank: *rank, independent, left, others, immobile });
+    }
+    if !immobile.is_empty() {
+        // The mobility and the suggestions are known after these joints are locked.
+        let (q, independent) = (first.q.clone(), marked);
+        return Ok(Assembly { q, rank, independent, left: None, others: Vec::new(), immobile });
     }
     let names = mechanism.velocity_names();
     let list = |set: &[usize]| set.iter().map(|&k| names[k].as_str()).collect::<Vec<_>>().join(", ");
@@ -109,31 +123,44 @@ fn no_candidate() -> Error {
     Error::Infeasible("no assembled configuration was found".into())
 }
 
+/// Closed, regular configurations.
+struct Regular {
+    /// Configurations, the preferred one first.
+    candidates: Vec<Candidate>,
+    /// Kinds of the motions of the configurations if several motions intersect; empty otherwise.
+    kinds: Vec<MotionKind>,
+    /// Velocity coordinates that cannot move although the constraints permit infinitely small motions of them.
+    immobile: Vec<usize>,
+}
+
 /// Returns closed, regular configurations near `q`, the preferred one first; `q` itself if it is among them. If it is
 /// singular, returns one configuration on each of the motions that intersect there, with their kinds.
 ///
 /// The rank of the constraints drops only at singular configurations, so a higher rank nearby shows that `q` is
 /// singular.
-fn regular(
-    constraints: &Constraints<'_>,
-    q: Vec<f64>,
-    held: &[usize],
-) -> Result<(Vec<Candidate>, Vec<MotionKind>)> {
+fn regular(constraints: &Constraints<'_>, q: Vec<f64>, held: &[usize]) -> Result<Regular> {
     let start = Candidate::new(constraints, q, false)?;
+    let near = neighbours(constraints, &start, held, PROBE)?;
+    let immobile = immobile(constraints, &start, &near);
     let far = |c: &Candidate| displacement(constraints, &start.q, &c.q).amax() > 0.25 * PROBE;
-    let (mut found, back): (Vec<_>, Vec<_>) =
-        neighbours(constraints, &start, held, PROBE)?.into_iter().partition(far);
+    let (mut found, back): (Vec<_>, Vec<_>) = near.into_iter().map(|n| n.at).partition(far);
     let highest = |found: &[Candidate]| found.iter().map(|c| c.rank.rank).max().unwrap_or(0);
     let best = highest(&found);
     if start.rank.rank >= best && (!found.is_empty() || back.is_empty()) {
         // A regular configuration can still be a dead point of the independent joints; its neighbours are not.
         found.retain(|c| c.rank.rank == start.rank.rank);
         found.insert(0, start);
-        return Ok((found, Vec::new()));
+        return Ok(Regular { candidates: found, kinds: Vec::new(), immobile });
     }
     let met = motions(constraints, &start, held)?;
-    if !met.is_empty() {
-        return Ok(met.into_iter().map(|m| (m.at, m.kind)).unzip());
+    if let Some(first) = met.first() {
+        let immobile =
+            self::immobile(constraints, &first.at, &neighbours(constraints, &first.at, held, PROBE)?);
+        let (candidates, kinds) = met.into_iter().map(|m| (m.at, m.kind)).unzip();
+        return Ok(Regular { candidates, kinds, immobile });
+    }
+    if found.is_empty() && !immobile.is_empty() {
+        return Ok(Regular { candidates: vec![start], kinds: Vec::new(), immobile });
     }
     if found.is_empty() {
         return Err(Error::model(
@@ -143,15 +170,36 @@ fn regular(
     }
     // No direction leads away: use more distant configurations with the rank of the constraints there.
     for step in LEAVE {
-        let mut far = neighbours(constraints, &start, held, step)?;
-        let top = highest(&far);
+        let far = neighbours(constraints, &start, held, step)?;
+        let mut candidates: Vec<Candidate> = far.into_iter().map(|n| n.at).collect();
+        let top = highest(&candidates);
         if top >= best {
-            far.retain(|c| c.rank.rank == top);
-            return Ok((far, Vec::new()));
+            candidates.retain(|c| c.rank.rank == top);
+            return Ok(Regular { candidates, kinds: Vec::new(), immobile: Vec::new() });
         }
     }
     found.retain(|c| c.rank.rank == best);
-    Ok((found, Vec::new()))
+    Ok(Regular { candidates: found, kinds: Vec::new(), immobile: Vec::new() })
+}
+
+/// Closed configuration near another one.
+struct Neighbour {
+    at: Candidate,
+    /// Step before the loops were closed, in scaled coordinates.
+    intended: DVector<f64>,
+}
+
+/// Returns the coordinates that return to their position when the loops are closed after every step along the free
+/// directions of the constraints: parts of a loop whose constraints are singular but which is rigid.
+fn immobile(constraints: &Constraints<'_>, start: &Candidate, near: &[Neighbour]) -> Vec<usize> {
+    let moved: Vec<DVector<f64>> =
+        near.iter().map(|n| displacement(constraints, &start.q, &n.at.q)).collect();
+    let returns = |k: usize| {
+        let steps = near.iter().zip(&moved).map(|(n, moved)| (n.intended[k].abs(), moved[k].abs()));
+        let tried = steps.filter(|(intended, _)| *intended > 0.1 * PROBE).collect::<Vec<_>>();
+        tried.len() >= ENOUGH_STEPS && tried.iter().all(|(intended, moved)| *moved < RETURNED * intended)
+    };
+    (0..constraints.mechanism.nv()).filter(|&k| constraints.on_loop[k] && returns(k)).collect()
 }
 
 /// Returns closed configurations at a distance of about `step`: first along the independent coordinates, which
@@ -161,7 +209,7 @@ fn neighbours(
     start: &Candidate,
     held: &[usize],
     step: f64,
-) -> Result<Vec<Candidate>> {
+) -> Result<Vec<Neighbour>> {
     let nv = constraints.mechanism.nv();
     let mut found = Vec::new();
     // A fixed seed: the same input gives the same assembly.
@@ -192,12 +240,13 @@ fn neighbours(
             continue;
         }
         let mut q = start.q.clone();
-        advance(constraints, &mut q, &(direction * (step / size)));
+        let intended = direction * (step / size);
+        advance(constraints, &mut q, &intended);
         if close(constraints, &mut q, fixed)? <= LARGEST_GAP {
-            found.push(Candidate::new(constraints, q, true)?);
+            found.push(Neighbour { at: Candidate::new(constraints, q, true)?, intended });
         }
     }
-    found.sort_by_key(|c| !within_limits(constraints, &c.q));
+    found.sort_by_key(|n| !within_limits(constraints, &n.at.q));
     Ok(found)
 }
 

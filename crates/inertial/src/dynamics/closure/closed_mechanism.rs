@@ -11,7 +11,8 @@ use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::dynamics::{InverseDynamics, Scratch, Workspace};
 use crate::linalg::{PivotedQr, Rank};
-use crate::mechanism::{JointType, Mechanism};
+use crate::mechanism::{BodyKind, JointType, LoopFrame, LoopJoint, Mechanism};
+use crate::spatial::Pose;
 
 /// Largest residual of closed loops with exact geometry; rounding errors are about 1e-15 per joint.
 const EXACT_GAP: f64 = 1e-11;
@@ -61,6 +62,8 @@ pub struct ClosedMechanism<'m> {
     pub(super) motions: Vec<MotionKind>,
     /// Configurations on the motions that are not followed.
     pub(super) others: Vec<Vec<f64>>,
+    /// Bodies that cannot move relative to their parents, because a loop around them is rigid.
+    pub(super) locked: Vec<usize>,
     pub(super) rank: Rank,
     /// Largest residual of loops that count as closed.
     pub(super) gap: f64,
@@ -115,24 +118,41 @@ impl<'m> ClosedMechanism<'m> {
     /// model.
     pub fn new(mechanism: &'m Mechanism) -> Result<Self> {
         let constraints = Constraints::new(mechanism, mechanism.loops());
-        let assembly = if mechanism.loops().is_empty() {
-            let rank = Rank::decide(&[], RANK_TOLERANCE);
-            Assembly {
+        if mechanism.loops().is_empty() {
+            let assembly = Assembly {
                 q: mechanism.assembly().to_vec(),
-                rank,
+                rank: Rank::decide(&[], RANK_TOLERANCE),
                 independent: (0..mechanism.nv()).collect(),
                 left: None,
                 others: Vec::new(),
-            }
-        } else {
-            assemble::assemble(&constraints)?
-        };
-        Ok(Self::at(constraints, assembly))
+                immobile: Vec::new(),
+            };
+            return Ok(Self::at(constraints, assembly, Vec::new()));
+        }
+        let assembly = assemble::assemble(&constraints)?;
+        let locked = locked_bodies(mechanism, &assembly.immobile);
+        if locked.is_empty() {
+            return Ok(Self::at(constraints, assembly, locked));
+        }
+        let locks = locked.iter().map(|&i| lock(mechanism, i, &assembly.q));
+        let joints: Vec<LoopJoint> = mechanism.loops().iter().cloned().chain(locks).collect();
+        let constraints = Constraints::new(mechanism, &joints);
+        let assembly = assemble::assemble(&constraints)?;
+        Ok(Self::at(constraints, assembly, locked))
     }
 
-    fn at(constraints: Constraints<'m>, assembly: Assembly) -> Self {
+    fn at(constraints: Constraints<'m>, assembly: Assembly, locked: Vec<usize>) -> Self {
         let mechanism = constraints.mechanism;
         let mut warnings = Vec::new();
+        if !locked.is_empty() {
+            let name = |&i: &usize| mechanism.joints()[mechanism.bodies()[i].joint].name.as_str();
+            let mut names: Vec<&str> = locked.iter().map(name).collect();
+            names.dedup();
+            warnings.push(format!(
+                "the loops permit only infinitely small motions of {}: treated as locked",
+                names.join(", ")
+            ));
+        }
         let motions = match assembly.left {
             None => Vec::new(),
             Some(Left::DeadPoint) => {
@@ -171,6 +191,7 @@ impl<'m> ClosedMechanism<'m> {
             assembled: assembly.q,
             motions,
             others: assembly.others,
+            locked,
             rank: assembly.rank,
             gap,
             warnings,
@@ -197,8 +218,8 @@ impl<'m> ClosedMechanism<'m> {
             let Candidate { q, jacobian, rank, .. } = Candidate::new(&self.constraints, q.clone(), true)?;
             let independent = assemble::choose(&self.constraints, &jacobian, rank.rank, &self.independent)?;
             let left = Some(Left::Singular(vec![*kind]));
-            let assembly = Assembly { q, rank, independent, left, others: Vec::new() };
-            Ok(Self::at(self.constraints.clone(), assembly))
+            let assembly = Assembly { q, rank, independent, left, others: Vec::new(), immobile: Vec::new() };
+            Ok(Self::at(self.constraints.clone(), assembly, self.locked.clone()))
         });
         others.collect()
     }
@@ -235,6 +256,12 @@ impl<'m> ClosedMechanism<'m> {
     /// Returns a closed, regular configuration of the tree.
     pub fn assembled(&self) -> &[f64] {
         &self.assembled
+    }
+
+    /// Returns the bodies that cannot move relative to their parents, because a loop around them is rigid although its
+    /// constraints permit infinitely small motions. Their joints are locked.
+    pub fn locked(&self) -> &[usize] {
+        &self.locked
     }
 
     /// Returns the number of constraints, including redundant ones.
@@ -282,6 +309,28 @@ impl<'m> ClosedMechanism<'m> {
             regressor: vec![0.0; n * self.mechanism().parameter_count()],
             batch: ChunkMemory::default(),
         }
+    }
+}
+
+/// Returns the bodies whose joints have only immobile coordinates.
+fn locked_bodies(mechanism: &Mechanism, immobile: &[usize]) -> Vec<usize> {
+    let is_locked = |i: &usize| {
+        let body = &mechanism.bodies()[*i];
+        let moves_itself = matches!(body.kind, BodyKind::Link | BodyKind::Massless)
+            && mechanism.joints()[body.joint].follows.is_none();
+        moves_itself && body.v_range().all(|k| immobile.contains(&k))
+    };
+    (0..mechanism.bodies().len()).filter(is_locked).collect()
+}
+
+/// Returns a rigid connection of a body with its parent in the configuration `q`.
+fn lock(mechanism: &Mechanism, body: usize, q: &[f64]) -> LoopJoint {
+    let own = &mechanism.bodies()[body];
+    LoopJoint {
+        name: mechanism.joints()[own.joint].name.clone(),
+        joint_type: JointType::Fixed,
+        predecessor: LoopFrame { body: own.parent, pose: own.pose(q) },
+        successor: LoopFrame { body: Some(body), pose: Pose::identity() },
     }
 }
 

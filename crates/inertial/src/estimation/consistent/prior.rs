@@ -1,10 +1,9 @@
 //! Prior of bodies: the values of the model, or a guess based on its geometry.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{DMatrix, Matrix3, Vector3};
 
 use crate::Result;
 use crate::consistency::nearest;
-use crate::estimation::consistent::problem::ConsistentFit;
 use crate::estimation::warning::Warning;
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::spatial::{Inertia, PseudoInertia};
@@ -62,18 +61,23 @@ impl Prior {
     }
 
     /// Reduces guessed bodies that are heavier than all other links of an estimate together and that the data do not determine.
-    /// Returns `None` if there are none, or fewer than three links to compare.
-    pub(crate) fn without_heavy_guesses(&self, mechanism: &Mechanism, fit: &ConsistentFit) -> Option<Self> {
+    /// `covariance` is that of the estimated `parameters`. Returns `None` if there are none, or fewer than three links to compare.
+    pub(crate) fn without_heavy_guesses(
+        &self,
+        mechanism: &Mechanism,
+        parameters: &[f64],
+        covariance: &DMatrix<f64>,
+    ) -> Option<Self> {
         let blocks = mechanism.parameter_blocks();
         let links: Vec<_> =
             blocks.iter().filter(|b| mechanism.bodies()[b.body].kind == BodyKind::Link).collect();
-        let total: f64 = links.iter().map(|b| fit.parameters[b.offset]).sum();
+        let total: f64 = links.iter().map(|b| parameters[b.offset]).sum();
         let count = links.len();
         let mut out = self.clone();
         let mut any = false;
         for block in links {
-            let mass = fit.parameters[block.offset];
-            let variance = fit.parameter_covariance[(block.offset, block.offset)];
+            let mass = parameters[block.offset];
+            let variance = covariance[(block.offset, block.offset)];
             let others = total - mass;
             let guessed = self.guessed.contains(&mechanism.bodies()[block.body].name);
             let open = variance.sqrt() > UNDETERMINED * mass;

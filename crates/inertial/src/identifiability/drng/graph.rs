@@ -87,8 +87,13 @@ impl<T: Number> Graph<T> {
             let (a, b) = (joint.predecessor.map_or(0, |i| i + 1), joint.successor.map_or(0, |i| i + 1));
             let (near, far) = (world(joint.predecessor), world(joint.successor));
             let modes = joint.modes.iter().map(|m| far.push_motion(m));
+            // A rigid connection of a body with its parent is a locked joint of the tree.
+            let locked = joint
+                .successor
+                .filter(|&i| joint.modes.is_empty() && assembled.bodies[i].parent == joint.predecessor);
+            let contact = locked.map_or(Contact::Loop(l), Contact::Tree);
             match &joint.axes {
-                None => edges.push(edge(a, b, Contact::Loop(l), &modes)),
+                None => edges.push(edge(a, b, contact, &modes)),
                 Some([first, second]) => {
                     // Additional cross, like that of a universal joint in the tree.
                     let centre = far.transform_point(&joint.centre);

@@ -14,7 +14,11 @@ impl<const N: usize> Relations<N> {
         let (Some(own), Some(old)) = (self.views.first(), before.views.first()) else { return Vec::new() };
         let name = |item: usize| match mechanism.bodies().get(item) {
             Some(body) => mechanism.joints()[body.joint].name.clone(),
-            None => mechanism.loops()[item - mechanism.bodies().len()].name.clone(),
+            // Locked joints follow the loops of the mechanism and have no axis.
+            None => {
+                let joint = mechanism.loops().get(item - mechanism.bodies().len());
+                joint.map_or_else(String::new, |l| l.name.clone())
+            }
         };
         let angle = |item: usize, relation: String, moved: f64| AssumedRelation {
             joint: name(item),
