@@ -45,6 +45,10 @@ const SPARE_ROWS: usize = 8;
 const CONFIGURATIONS: usize = 12;
 const MOST_DIRECTIONS: usize = 16;
 
+/// Maximum number of configurations that are skipped because the loops do not close there: with rounded numbers the
+/// mechanism in double precision reaches slightly farther than the restored one.
+const MOST_SKIPPED: usize = 10;
+
 /// Minimum number of parameters of a large mechanism.
 const LARGE: usize = 200;
 
@@ -87,13 +91,15 @@ impl<const N: usize> Extended<N> {
     /// pivots that result from the last digit alone are dropped.
     ///
     /// If an upper bound of the rank is known (`expected`), only as many rows are drawn as are needed to reach it. If
-    /// the geometry is known only up to rounding (`blurred`), pivots caused by rounding do not count.
+    /// the geometry is known only up to rounding (`blurred`), pivots caused by rounding do not count. If the loops of the
+    /// mechanism close (`closes`), configurations in which they do not are beyond its reach and are skipped.
     pub fn new(
         question: &Question<'_>,
         site: &Site<'_, '_, N>,
         snap: f64,
         expected: Option<usize>,
         blurred: bool,
+        closes: bool,
     ) -> Result<Self> {
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
@@ -136,6 +142,7 @@ impl<const N: usize> Extended<N> {
         // More rows than columns, so that no pivot is small by accident.
         let mut left = expected.map_or(width, |r| 4 * r) + 30;
         let mut samples: VecDeque<Result<Sample<N>>> = VecDeque::new();
+        let mut skipped = 0;
         while left > 0 {
             left -= 1;
             if samples.is_empty() {
@@ -151,6 +158,11 @@ impl<const N: usize> Extended<N> {
                 samples = draws.into_par_iter().map(of).collect::<Vec<_>>().into();
             }
             let Some(sample) = samples.pop_front().transpose()? else { break };
+            if closes && sample.open > Wide::<N>::TOLERANCE && skipped < MOST_SKIPPED {
+                skipped += 1;
+                left += 1;
+                continue;
+            }
             let before = (span.rank(), rough.rank());
             for row in sample.rows {
                 if expected.is_none() {

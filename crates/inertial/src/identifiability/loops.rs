@@ -249,14 +249,15 @@ impl<'m> Loops<'m> {
             && seen.relations_to(blur).equal_links() > seen.relations.equal_links();
         let beyond =
             limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
-        let Seen { site, views, relations, .. } = seen;
+        let Seen { site, views, relations, open, .. } = seen;
+        let closes = open <= RELATED;
         let mut bound = self.bounds(question, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are never restored.
         let equal_angles = equal_angles
             .unwrap_or_else(|| Relations::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
         unresolved |= equal_angles > relations.equal_angles();
-        let mut found = Extended::new(question, &site, self.snap, expected, unresolved)?;
+        let mut found = Extended::new(question, &site, self.snap, expected, unresolved, closes)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.
         unresolved &= found.truncated;
         // Equal angles and distances of skew axes are not restored, nor are relations without a family that bounds
@@ -268,7 +269,7 @@ impl<'m> Loops<'m> {
         unresolved |= beyond;
         unresolved |= rivals.iter().any(|rank| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
-            found = Extended::new(question, &site, self.snap, None, false)?;
+            found = Extended::new(question, &site, self.snap, None, false, closes)?;
             let least = found.rank.rank;
             if expected.is_some_and(|rank| rank > least) {
                 bound = self.bounds(question, &relations, Some(least)).or(bound);
