@@ -7,22 +7,52 @@ use crate::{Error, Result};
 /// description.
 const MOST_COEFFICIENTS: usize = 1_000_000;
 
-/// Entries of null vectors (of order one, in units of the size of the mechanism) below this are rounding errors of the
-/// numbers of a file, unless every digit is significant. A rotation matrix from a file has errors of 2e-16 in each
-/// entry; a chain of a few rotations stays below 50 times that.
-pub(super) const FAINT: f64 = 1e-14;
+/// Rounding error of the entries of null vectors of a geometry in double precision. A rotation matrix from a file has
+/// errors of 2e-16 in each entry; a chain of a few rotations stays below 50 times that.
+const DOUBLES: f64 = 1e-14;
 
-/// Smallest entry that remains after rounding errors are dropped. Entries between [`FAINT`] and this may be intended or
-/// not, so nothing is dropped if there are any: two decades separate what is dropped from what is kept.
-const PLAIN: f64 = 1e-12;
+/// Ratio of the smallest entry that remains to the rounding error below which entries are dropped. Entries between the
+/// two may be intended or not, so nothing is dropped if there are any.
+const PLAIN: f64 = 100.0;
 
 /// Largest entry that remains after rounding errors are dropped. Real mechanisms have ratios up to 1e6 (a 50 µm
-/// eccentric on a 50 m boom); their quotients with a rounding error exceed 1e13. The limit is between the two.
+/// eccentric on a 50 m boom).
 const LARGEST: f64 = 1e10;
 
-/// Entries above this result from a pivot that is a rounding error of double precision: one over the largest rounding
-/// error, with a factor of three for the numerator.
-const HUGE: f64 = 3e13;
+/// Product of the largest entry that remains with the rounding error. Entries with a rounding error as pivot have a
+/// product of order one.
+const LARGEST_PRODUCT: f64 = 0.1;
+
+/// Product of an entry with the smallest valid pivot above which its own pivot is a rounding error.
+const HUGE_PRODUCT: f64 = 0.3;
+
+/// Error of the entries of null vectors, relative to the distance by which the geometry was moved to restore relations.
+const REPAIR_ERROR: f64 = 10.0;
+
+/// Scale of the entries of null vectors.
+#[derive(Debug, Clone)]
+pub struct EntryScale {
+    /// Powers of two that bring the entries of each column to one scale.
+    pub units: Vec<f64>,
+    /// Rounding error of entries of order one.
+    pub error: f64,
+    /// Largest entry none of whose pivots is a rounding error.
+    huge: f64,
+}
+
+impl EntryScale {
+    /// Creates the scale of a geometry in double precision.
+    pub fn of_doubles(units: Vec<f64>) -> Self {
+        Self { units, error: DOUBLES, huge: HUGE_PRODUCT / DOUBLES }
+    }
+
+    /// Creates the scale of a geometry that was moved by `distance` to restore relations. Numbers of the file that are
+    /// intended to be zero moved as well, and they enter pivots with their square.
+    pub fn of_repaired(units: Vec<f64>, distance: f64) -> Self {
+        let error = DOUBLES.max(REPAIR_ERROR * distance);
+        Self { units, error, huge: HUGE_PRODUCT / DOUBLES.max(distance * distance) }
+    }
+}
 
 /// Treatment of entries of null vectors that are as small as rounding errors of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,17 +174,19 @@ impl<T: Written> Dependence<T> {
     /// Creates the echelon form from null vectors of a geometry whose numbers are rounded to double precision.
     ///
     /// An entry that is zero in the intended geometry can be 1e-16 in a file. Such entries are dropped if that leaves
-    /// no doubt: the remaining entries are much larger, and the number of base parameters does not change. `units` are
-    /// powers of two that bring the entries of each column to one scale.
+    /// no doubt: the remaining entries are much larger, and the number of base parameters does not change.
     pub fn of_rounded(
         order: Vec<usize>,
         null_vectors: &[Vec<(usize, T)>],
         tolerance: f64,
-        units: &[f64],
+        scale: &EntryScale,
     ) -> Self {
+        let (units, error) = (&scale.units, scale.error);
         let mut exact = Self::new(order.clone(), null_vectors.iter().cloned(), tolerance);
         let (least, largest) = exact.extremes(units);
-        if least >= FAINT && largest <= HUGE {
+        let is_huge = largest > scale.huge;
+        // Small entries of a repaired geometry may be intended.
+        if !is_huge && (least >= error || error > DOUBLES) {
             return exact;
         }
         let factors: Option<Vec<T>> = units.iter().map(|&u| power_of_two::<T>(u).inverse()).collect();
@@ -162,20 +194,21 @@ impl<T: Written> Dependence<T> {
             let Some(factors) = &factors else { return vector.clone() };
             let mut out: Vec<(usize, T)> = vector.iter().map(|&(c, x)| (c, x * factors[c])).collect();
             let largest = out.iter().max_by(|a, b| a.1.weight().total_cmp(&b.1.weight()));
-            let scale = largest.and_then(|(_, x)| x.inverse()).unwrap_or_else(T::one);
-            out.iter_mut().for_each(|(_, x)| *x *= scale);
+            let factor = largest.and_then(|(_, x)| x.inverse()).unwrap_or_else(T::one);
+            out.iter_mut().for_each(|(_, x)| *x *= factor);
             out
         };
-        let mut rounded = Self::new(order, null_vectors.iter().map(scaled), FAINT.max(tolerance));
+        let mut rounded = Self::new(order, null_vectors.iter().map(scaled), error.max(tolerance));
         let (least, greatest) = rounded.extremes(&vec![1.0; units.len()]);
         let same_size = rounded.vectors.iter().flatten().count() == exact.vectors.iter().flatten().count();
         let same_base = || rounded.base() == exact.base();
-        if same_size && least >= PLAIN && greatest <= LARGEST && (largest > HUGE || same_base()) {
-            rounded.units = Some(units.to_vec());
+        let is_clear = least >= PLAIN * error && greatest <= LARGEST.min(LARGEST_PRODUCT / error);
+        if same_size && is_clear && (is_huge || same_base()) {
+            rounded.units = Some(units.clone());
             rounded.small_entries = SmallEntries::Dropped;
             return rounded;
         }
-        if largest > HUGE {
+        if is_huge {
             exact.small_entries = SmallEntries::Doubtful;
         }
         exact

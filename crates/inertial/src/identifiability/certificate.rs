@@ -1,6 +1,6 @@
 //! Certificates of the rank: the rank is certain if two independent methods give the same value.
 
-use super::base_parameters::{Dependence, Regrouping, SmallEntries, Written};
+use super::base_parameters::{Dependence, EntryScale, Regrouping, SmallEntries, Written};
 use super::experiment::Experiment;
 use super::rpna::{BodySpan, Regime, Rpna};
 use super::sampling::Sampler;
@@ -120,12 +120,12 @@ impl Question<'_> {
         let svd = Svd::new(&matrix)?;
         let rank = svd.rank(NUMERIC_TOLERANCE);
         // Convert back to columns and lengths in the units of the file.
-        let scale = unit(geometry);
+        let length = unit(geometry);
         let basis = svd.null_space(rank.rank);
         let mut null = Echelon::new(matrix.ncols(), Pivot::Largest);
         for column in basis.column_iter() {
             let mut vector: Vec<f64> = column.iter().zip(&norms).map(|(x, n)| x / n).collect();
-            self.rescale(&mut vector, scale.recip());
+            self.rescale(&mut vector, length.recip());
             null.insert(&vector);
         }
         let mut rows = Echelon::new(matrix.ncols(), Pivot::Largest);
@@ -146,8 +146,8 @@ impl Question<'_> {
             lower_by: by.clone(),
             upper_by: by,
         };
-        let units = self.units(geometry);
-        Ok(self.finish("numeric", rows, certificate, self.velocities(geometry), f64::TOLERANCE, &units))
+        let scale = self.scale(geometry);
+        Ok(self.finish("numeric", rows, certificate, self.velocities(geometry), f64::TOLERANCE, &scale))
     }
 
     pub(super) fn velocities(&self, geometry: &ExactGeometry) -> Vec<usize> {
@@ -156,7 +156,7 @@ impl Question<'_> {
     }
 
     /// Computes spans, transfers and base parameters from a row space; entries up to `tolerance` of its reduced form
-    /// count as zero. `units` are those of [`Dependence::of_rounded`].
+    /// count as zero.
     pub(super) fn finish<T: Written>(
         &self,
         method: &'static str,
@@ -164,7 +164,7 @@ impl Question<'_> {
         certificate: Certificate,
         velocities: Vec<usize>,
         tolerance: f64,
-        units: &[f64],
+        scale: &EntryScale,
     ) -> Finding {
         let bodies = self.mechanism.bodies().len();
         let mut spans = vec![BodySpan::default(); bodies];
@@ -178,7 +178,7 @@ impl Question<'_> {
             }
             spans[block.body].identifiable = span.rank();
         }
-        let dependence = self.dependence(&mut space, tolerance, units);
+        let dependence = self.dependence(&mut space, tolerance, scale);
         let (mut certificate, small_entries) = (certificate, dependence.small_entries);
         if small_entries == SmallEntries::Doubtful {
             certificate.withdraw();
@@ -214,14 +214,14 @@ impl Question<'_> {
         &self,
         space: &mut Echelon<T>,
         tolerance: f64,
-        units: &[f64],
+        scale: &EntryScale,
     ) -> Dependence<T> {
         let null = space.null_space();
         let dependence = |tolerance: f64| {
             let entries =
                 |x: &Vec<T>| x.iter().copied().enumerate().filter(|(_, x)| x.weight() > tolerance).collect();
             let vectors: Vec<Vec<(usize, T)>> = null.iter().map(entries).collect();
-            self.dependence_of(&vectors, tolerance, units)
+            self.dependence_of(&vectors, tolerance, scale)
         };
         let found = dependence(tolerance);
         // If all entries of a null vector are below the tolerance, keep the small entries as well.
@@ -236,19 +236,19 @@ impl Question<'_> {
         &self,
         null_vectors: &[Vec<(usize, T)>],
         tolerance: f64,
-        units: &[f64],
+        scale: &EntryScale,
     ) -> Dependence<T> {
         if self.literal {
             return Dependence::new(self.order.clone(), null_vectors.iter().cloned(), tolerance);
         }
-        Dependence::of_rounded(self.order.clone(), null_vectors, tolerance, units)
+        Dependence::of_rounded(self.order.clone(), null_vectors, tolerance, scale)
     }
 
-    /// Returns powers of two that bring masses, first moments and inertias to one scale.
-    pub(super) fn units(&self, geometry: &ExactGeometry) -> Vec<f64> {
-        let mut out = vec![1.0; self.mechanism.parameter_count()];
-        self.rescale(&mut out, unit(geometry).recip());
-        out
+    /// Returns the scale of masses, first moments and inertias.
+    pub(super) fn scale(&self, geometry: &ExactGeometry) -> EntryScale {
+        let mut units = vec![1.0; self.mechanism.parameter_count()];
+        self.rescale(&mut units, unit(geometry).recip());
+        EntryScale::of_doubles(units)
     }
 
     /// Returns rows of the regressor in floating point, with lengths in units of the size of the robot and columns

@@ -6,6 +6,7 @@
 //! relations (`family`). If both bounds agree, the result is certain except for the probability that the two random
 //! members are not generic.
 
+use super::base_parameters::EntryScale;
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::configurations::{Site, Views};
 use super::drng::{Explanation, explain};
@@ -491,6 +492,8 @@ impl Question<'_> {
             (true, false) => Wide::<N>::TOLERANCE,
             (false, _) => found.tolerance.max(f64::TOLERANCE),
         };
+        let units = vec![1.0; found.lengths.len()];
+        let scale = EntryScale::of_repaired(units, repaired.unwrap_or(0.0));
         let rows = found.rows.clone();
         let explanation = if explained || numeric {
             let mut dependent = vec![true; self.mechanism.nv()];
@@ -501,22 +504,26 @@ impl Question<'_> {
                 points.ok().and_then(Result::ok).unwrap_or_default()
             };
             let nullity = rows.width() - rows.rank();
-            let computed = || self.null_space(&found, tolerance);
+            let computed = || self.null_space(&found, tolerance, &scale);
             explain(self.mechanism, &views[0], nullity, |x| found.annihilates(x), shared, computed)
         } else {
             Explanation::default()
         };
-        let units = vec![1.0; found.lengths.len()];
-        let mut finding = self.finish(method, rows, certificate, velocities, tolerance, &units);
+        let mut finding = self.finish(method, rows, certificate, velocities, tolerance, &scale);
         finding.regrouping.rescale(&found.lengths);
         finding.warnings.extend(warnings);
         LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired, assumed }
     }
 
     /// Returns the null space in a canonical basis, as long as that basis is well conditioned.
-    fn null_space<const N: usize>(&self, found: &Extended<N>, tolerance: f64) -> Vec<Vec<Wide<N>>> {
+    fn null_space<const N: usize>(
+        &self,
+        found: &Extended<N>,
+        tolerance: f64,
+        scale: &EntryScale,
+    ) -> Vec<Vec<Wide<N>>> {
         let mut rows = found.rows.clone();
-        let canonical = self.dependence(&mut rows, tolerance, &vec![1.0; found.lengths.len()]).null_space();
+        let canonical = self.dependence(&mut rows, tolerance, scale).null_space();
         // If rows were truncated at the rounding error, or a pivot is a rounding error, use the largest pivots instead.
         let is_clear = canonical.len() == rows.width() - rows.rank()
             && canonical.iter().flatten().all(|x| x.weight() <= LARGEST_ENTRY);

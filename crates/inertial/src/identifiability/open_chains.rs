@@ -1,7 +1,7 @@
 //! Analysis of open chains: the recursion gives the result, sections give the lower bound, and fresh configurations
 //! verify the combinations.
 
-use super::base_parameters::{FAINT, Regrouping, SmallEntries, Written};
+use super::base_parameters::{EntryScale, Regrouping, SmallEntries, Written};
 use super::certificate::{Certificate, CertificateKind, Finding, JointTransfers, Question};
 use super::rpna::{Rpna, Scope};
 use super::sampling::Sampler;
@@ -119,11 +119,11 @@ impl Question<'_> {
             row.iter().map(num_traits::Zero::is_zero).collect()
         };
         let vectors = null.iter().map(|(_, v)| v);
-        let units = self.units(geometry);
+        let scale = self.scale(geometry);
         let (regrouping, small_entries) = if width <= MOST_WIDE {
-            self.regroup::<Digits>(vectors, &units, silent)
+            self.regroup::<Digits>(vectors, &scale, silent)
         } else {
-            self.regroup::<Double>(vectors, &units, silent)
+            self.regroup::<Double>(vectors, &scale, silent)
         };
         let null_space: Vec<(String, Vec<(usize, f64)>)> = null
             .iter()
@@ -176,7 +176,7 @@ impl Question<'_> {
     fn regroup<'v, V: Rounded>(
         &self,
         null: impl Iterator<Item = &'v Vec<(usize, Real)>>,
-        units: &[f64],
+        scale: &EntryScale,
         silent: impl FnOnce() -> Vec<bool>,
     ) -> (Regrouping, SmallEntries)
     where
@@ -187,7 +187,7 @@ impl Question<'_> {
             v.iter().map(|(c, x)| (*c, number(x))).collect()
         };
         let vectors: Vec<Vec<(usize, Real<V>)>> = null.map(rounded).collect();
-        let dependence = self.dependence_of(&vectors, 0.0, units);
+        let dependence = self.dependence_of(&vectors, 0.0, scale);
         let small_entries = dependence.small_entries;
         (dependence.regrouping(silent), small_entries)
     }
@@ -228,9 +228,9 @@ impl Question<'_> {
         geometry: &ExactGeometry,
         warnings: &mut Vec<Warning>,
     ) -> bool {
-        let (numbers, units) = (geometry.to::<Digits>(), self.units(geometry));
+        let (numbers, scale) = (geometry.to::<Digits>(), self.scale(geometry));
         // Residuals of this size are due to the entries that were dropped.
-        let dropped = if small_entries == SmallEntries::Dropped { FAINT } else { 0.0 };
+        let dropped = if small_entries == SmallEntries::Dropped { scale.error } else { 0.0 };
         let seed = self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(FRESH);
         let mut sampler = Sampler::new(self.mechanism, &numbers, self.experiment, seed);
         let mut row = Vec::new();
@@ -238,7 +238,7 @@ impl Question<'_> {
         for _ in 0..FRESH {
             sampler.row(&mut row);
             let values: Vec<f64> = row.iter().map(|&x| x.into()).collect();
-            worst = worst.max(missed_by_combinations(regrouping, &values, &units, dropped));
+            worst = worst.max(missed_by_combinations(regrouping, &values, &scale.units, dropped));
             let all = values.iter().fold(SMALLEST_ROW, |a: f64, b| a.max(b.abs()));
             let vectors = null_space.iter().map(|(_, v)| missed_by_vector(v, &values, NOTHING * all));
             worst = vectors.fold(worst, f64::max);
@@ -288,13 +288,13 @@ impl Question<'_> {
         };
         let velocities = self.velocities(geometry);
         let uncertain = || Error::Numeric("sampling gives no certain rank: try another seed".into());
-        let (width, units) = (self.mechanism.parameter_count(), self.units(geometry));
+        let (width, scale) = (self.mechanism.parameter_count(), self.scale(geometry));
         let mut finding = if width <= MOST_WIDE / 2 {
             let space = self.sampled_space::<Digits>(geometry, rank).ok_or_else(uncertain)?;
-            self.finish("exact", space, certificate, velocities, 0.0, &units)
+            self.finish("exact", space, certificate, velocities, 0.0, &scale)
         } else {
             let space = self.sampled_space::<Double>(geometry, rank).ok_or_else(uncertain)?;
-            self.finish("exact", space, certificate, velocities, 0.0, &units)
+            self.finish("exact", space, certificate, velocities, 0.0, &scale)
         };
         let mut warnings = Vec::new();
         finding.certificate.exact &=

@@ -126,7 +126,12 @@ fn reproducers_with_loops_have_the_right_rank() {
         ("n1_gravity_noise_rows", &[], 4),
         ("n2_chain10", &[], 53),
         ("n2_strandbeest4", &[], 63),
+        ("n3_excavator_6dec", &[], 60),
         ("n3_scissors_6dec", &[], 5),
+        // The slider of this machine cannot move. Its closure has a second solution 0.1 mm away; the README states 25 for
+        // both solutions together. An elimination with 120 digits along the motion of the file gives 23.
+        ("n4_near_singular_start", &[], 23),
+        ("g_rigid_subloop_refused", &[], 10),
     ] {
         let (m, options) = asked(&hard(&format!("reproducers/{name}")), options);
         let answer = analyze(&m, &options).unwrap();
@@ -144,8 +149,8 @@ fn reproducers_with_loops_have_the_right_rank() {
         .iter()
         .flat_map(|b| &b.combination)
         .fold(0.0f64, |most, (_, x)| most.max(x.abs()));
-    assert_eq!(answer.rank, 34, "{:?}", answer.warnings);
-    assert!(!answer.certificate.exact || largest < 1e6, "coefficient {largest}: {:?}", answer.warnings);
+    assert_eq!((answer.rank, answer.certificate.exact), (34, true), "{:?}", answer.warnings);
+    assert!(largest < 1e3, "coefficient {largest}: {:?}", answer.warnings);
 }
 
 /// Model files often contain π with twelve digits, and sometimes right angles with a wrong last digit.
