@@ -74,7 +74,9 @@ fn judge(case: &Value) -> Result<bool, String> {
     let mechanism = model.build(&build).map_err(|e| e.to_string())?;
     let found = analyze(&mechanism, &options).map_err(|e| e.to_string())?;
     if std::env::var_os("VERBOSE").is_some() {
-        println!("{:?}\n{:#?}", found.certificate, found.warnings);
+        let coefficients = found.base_parameters.iter().flat_map(|b| &b.combination).map(|(_, x)| x.abs());
+        let largest = coefficients.fold(0.0, f64::max);
+        println!("{:?}\n{:#?}\nlargest coefficient {largest:.3e}", found.certificate, found.warnings);
     }
     let exact = found.certificate.exact;
     let claim = if exact { "CERTIFIED AND WRONG" } else { "wrong" };

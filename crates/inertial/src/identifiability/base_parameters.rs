@@ -23,7 +23,7 @@ const LARGEST: f64 = 1e10;
 /// product of order one.
 const LARGEST_PRODUCT: f64 = 0.1;
 
-/// Product of an entry with the smallest valid pivot above which its own pivot is a rounding error.
+/// Product of an entry with the rounding error above which its pivot is a rounding error.
 const HUGE_PRODUCT: f64 = 0.3;
 
 /// Error of the entries of null vectors, relative to the distance by which the geometry was moved to restore relations.
@@ -36,21 +36,18 @@ pub struct EntryScale {
     pub units: Vec<f64>,
     /// Rounding error of entries of order one.
     pub error: f64,
-    /// Largest entry none of whose pivots is a rounding error.
-    huge: f64,
 }
 
 impl EntryScale {
     /// Creates the scale of a geometry in double precision.
     pub fn of_doubles(units: Vec<f64>) -> Self {
-        Self { units, error: DOUBLES, huge: HUGE_PRODUCT / DOUBLES }
+        Self { units, error: DOUBLES }
     }
 
     /// Creates the scale of a geometry that was moved by `distance` to restore relations. Numbers of the file that are
-    /// intended to be zero moved as well, and they enter pivots with their square.
+    /// intended to be zero moved as well.
     pub fn of_repaired(units: Vec<f64>, distance: f64) -> Self {
-        let error = DOUBLES.max(REPAIR_ERROR * distance);
-        Self { units, error, huge: HUGE_PRODUCT / DOUBLES.max(distance * distance) }
+        Self { units, error: DOUBLES.max(REPAIR_ERROR * distance) }
     }
 }
 
@@ -183,8 +180,12 @@ impl<T: Written> Dependence<T> {
     ) -> Self {
         let (units, error) = (&scale.units, scale.error);
         let mut exact = Self::new(order.clone(), null_vectors.iter().cloned(), tolerance);
+        if error > DOUBLES {
+            // Entries that are large only before the reduction matter for double precision, but not for the geometry.
+            exact.reduce(MOST_COEFFICIENTS);
+        }
         let (least, largest) = exact.extremes(units);
-        let is_huge = largest > scale.huge;
+        let is_huge = largest * error > HUGE_PRODUCT;
         // Small entries of a repaired geometry may be intended.
         if !is_huge && (least >= error || error > DOUBLES) {
             return exact;

@@ -34,6 +34,9 @@ const MAGNIFIED: f64 = 100.0;
 /// decrease in smaller steps. Dimensions written with 12 decimals or more are therefore recognised as equal.
 const CLEAR_STEP: f64 = 1e5;
 
+/// Minimum ratio of the last valid pivot to the first one that is a rounding error of the geometry.
+const NOISE_STEP: f64 = 1e3;
+
 /// Number of consecutive configurations without a new row after which sampling stops.
 const QUIET: usize = 4;
 
@@ -65,6 +68,23 @@ struct Sample<const N: usize> {
     open: f64,
 }
 
+/// Properties of a mechanism that are known before it is sampled.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// Tolerance of the geometry. If it is zero, the last digit of every number is significant; otherwise pivots that
+    /// result from the last digit alone are dropped.
+    pub snap: f64,
+    /// Upper bound of the rank: only as many rows are drawn as are needed to reach it.
+    pub expected: Option<usize>,
+    /// Whether the geometry is known only up to rounding, so that pivots caused by rounding do not count.
+    pub blurred: bool,
+    /// Whether the loops close. Configurations in which they do not are then beyond the reach of the mechanism and are
+    /// skipped.
+    pub closes: bool,
+    /// Rounding error of the geometry. Pivots below it count only if they are part of a gradual decrease.
+    pub noise: f64,
+}
+
 /// Rows of the regressor at random closed configurations after elimination, in units of the size of the mechanism.
 #[derive(Debug)]
 pub struct Extended<const N: usize> {
@@ -87,20 +107,9 @@ pub struct Extended<const N: usize> {
 }
 
 impl<const N: usize> Extended<N> {
-    /// Samples a mechanism. If the tolerance `snap` is zero, the last digit of every number is significant; otherwise
-    /// pivots that result from the last digit alone are dropped.
-    ///
-    /// If an upper bound of the rank is known (`expected`), only as many rows are drawn as are needed to reach it. If
-    /// the geometry is known only up to rounding (`blurred`), pivots caused by rounding do not count. If the loops of the
-    /// mechanism close (`closes`), configurations in which they do not are beyond its reach and are skipped.
-    pub fn new(
-        question: &Question<'_>,
-        site: &Site<'_, '_, N>,
-        snap: f64,
-        expected: Option<usize>,
-        blurred: bool,
-        closes: bool,
-    ) -> Result<Self> {
+    /// Samples a mechanism.
+    pub fn new(question: &Question<'_>, site: &Site<'_, '_, N>, known: Known) -> Result<Self> {
+        let Known { snap, expected, blurred, closes, noise } = known;
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
         let mut walk = Walk::new(site.closed, site.size, question.seed);
@@ -207,6 +216,14 @@ impl<const N: usize> Extended<N> {
         let mut truncated = false;
         if blurred || open > Wide::<N>::TOLERANCE {
             let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
+            if let Some(last) = found.sizes.windows(2).position(step) {
+                truncated = last + 1 < found.places.len();
+                found.truncate(last + 1);
+            }
+        } else {
+            // Relations that no family describes (such as equal angles of two shafts in a double universal joint) hold
+            // only to the rounding error of the file.
+            let step = |w: &[f64]| w[1] <= noise && w[0] > NOISE_STEP * w[1] && w[0] * w[0] > w[1];
             if let Some(last) = found.sizes.windows(2).position(step) {
                 truncated = last + 1 < found.places.len();
                 found.truncate(last + 1);

@@ -10,7 +10,7 @@ use super::base_parameters::EntryScale;
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::configurations::{Site, Views};
 use super::drng::{Explanation, explain};
-use super::extended::Extended;
+use super::extended::{Extended, Known};
 use super::family::{Family, Relations};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
@@ -47,6 +47,12 @@ const FINE: f64 = 1e-5;
 
 /// Pivots below this multiple of the rounding error may be rounding errors.
 const FAINT: f64 = 100.0;
+
+/// Pivots up to this may be rounding errors of double precision.
+const NOISE: f64 = 2e-14;
+
+/// Pivots up to this multiple of the rounding error of the file may be rounding errors.
+const AMPLIFIED: f64 = 50.0;
 
 /// Seed of the configurations in which relations and null vectors are searched. It is fixed, so that they do not depend
 /// on the seed of the samples that verify them.
@@ -250,17 +256,21 @@ impl<'m> Loops<'m> {
             && seen.relations_to(blur).equal_links() > seen.relations.equal_links();
         let beyond =
             limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
-        let Seen { site, views, relations, open, .. } = seen;
-        let closes = open <= RELATED;
+        let Seen { site, views, relations, open, moved } = seen;
         let mut bound = self.bounds(question, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are never restored.
         let equal_angles = equal_angles
             .unwrap_or_else(|| Relations::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
         unresolved |= equal_angles > relations.equal_angles();
-        let mut found = Extended::new(question, &site, self.snap, expected, unresolved, closes)?;
+        // Short decimals whose relations hold exactly have no rounding errors.
+        let error = moved.max(limits.axes);
+        let is_exact = self.snap == 0.0 || limits.is_short() && error == 0.0;
+        let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * error) };
+        let known = Known { snap: self.snap, expected, blurred: unresolved, closes: open <= RELATED, noise };
+        let mut found = Extended::new(question, &site, known)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.
-        unresolved &= found.truncated;
+        unresolved = found.truncated;
         // Equal angles and distances of skew axes are not restored, nor are relations without a family that bounds
         // their rank. Small pivots may then be rounding errors.
         let left = loose || rivals.contains(&None) && limits.is_coarse();
@@ -270,7 +280,8 @@ impl<'m> Loops<'m> {
         unresolved |= beyond;
         unresolved |= rivals.iter().any(|rank| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
-            found = Extended::new(question, &site, self.snap, None, false, closes)?;
+            found = Extended::new(question, &site, Known { expected: None, blurred: false, ..known })?;
+            unresolved = found.truncated;
             let least = found.rank.rank;
             if expected.is_some_and(|rank| rank > least) {
                 bound = self.bounds(question, &relations, Some(least)).or(bound);

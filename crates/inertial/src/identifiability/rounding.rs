@@ -54,6 +54,8 @@ pub(super) struct Rounding {
     /// Closure error due to rounding. It is the rounding error of the angles if that is larger and the loops are not
     /// closed as written in the file.
     open: f64,
+    /// Rounding error of axes that are not written as unit vectors.
+    pub axes: f64,
 }
 
 impl Rounding {
@@ -82,7 +84,8 @@ impl Rounding {
         let coarse =
             mechanism.bodies().iter().filter_map(|b| b.rounding).map(|r| r.coarse).fold(0.0, f64::max);
         let open = if start > AS_WRITTEN { open.max(coarse) } else { open };
-        Self { tolerance, unit, last_place, open }
+        let axes = mechanism.bodies().iter().filter_map(|b| b.rounding).map(|r| r.axis).fold(0.0, f64::max);
+        Self { tolerance, unit, last_place, open, axes }
     }
 
     /// Returns the tolerance of relations that may be intended in a file with rounded numbers; loops can be nearly
@@ -107,6 +110,11 @@ impl Rounding {
     /// files.
     pub fn beyond(&self, snap: f64) -> Option<f64> {
         (self.open > MOST_OPEN * snap).then_some((10.0 * self.open).min(WIDEST))
+    }
+
+    /// Returns whether all lengths are short decimals.
+    pub fn is_short(&self) -> bool {
+        self.last_place.is_some()
     }
 
     /// Returns whether the file has fewer digits than doubles, so that its loops do not close.
