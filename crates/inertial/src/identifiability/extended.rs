@@ -37,6 +37,9 @@ const CLEAR_STEP: f64 = 1e5;
 /// Minimum ratio of the last valid pivot to the first one that is a rounding error of the geometry.
 const NOISE_STEP: f64 = 1e3;
 
+/// Ratio of consecutive pivots that does not occur in a gradual decrease.
+const LARGE_STEP: f64 = 1e6;
+
 /// Number of consecutive configurations without a new row after which sampling stops.
 const QUIET: usize = 4;
 
@@ -223,7 +226,8 @@ impl<const N: usize> Extended<N> {
         } else {
             // Relations that no family describes (such as equal angles of two shafts in a double universal joint) hold
             // only to the rounding error of the file.
-            let step = |w: &[f64]| w[1] <= noise && w[0] > NOISE_STEP * w[1] && w[0] * w[0] > w[1];
+            let large = |w: &[f64]| w[0] * w[0] > w[1] || w[0] > LARGE_STEP * w[1];
+            let step = |w: &[f64]| w[1] <= noise && w[0] > NOISE_STEP * w[1] && large(w);
             if let Some(last) = found.sizes.windows(2).position(step) {
                 truncated = last + 1 < found.places.len();
                 found.truncate(last + 1);

@@ -98,6 +98,8 @@ struct Sampled<const N: usize> {
     views: Vec<Assembled<Wide<N>>>,
     bound: Result<Bound, &'static str>,
     repaired: Option<f64>,
+    /// Distance by which the geometry was moved, also within the rounding error of doubles.
+    moved: f64,
     /// Whether some relations hold to the rounding error of the file but could not be restored exactly.
     unresolved: bool,
     /// Restored relations.
@@ -291,7 +293,7 @@ impl<'m> Loops<'m> {
             Some(_) => relations.gained(&as_written, question.mechanism, site.unit),
             None => Vec::new(),
         };
-        Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved, assumed })
+        Ok(Sampled { found, views: views.configurations, bound, repaired, moved, unresolved, assumed })
     }
 
     /// Interprets relations that hold only to the last decimal places of the file.
@@ -440,7 +442,7 @@ impl Question<'_> {
         numeric: bool,
         explained: bool,
     ) -> LoopAnswer {
-        let Sampled { found, views, bound, repaired, unresolved, assumed } = sampled;
+        let Sampled { found, views, bound, repaired, moved, unresolved, assumed } = sampled;
         let rank = found.rank;
         let warnings = loops.closed.warnings().iter().cloned().map(Warning::Model);
         let digits = 19 * N;
@@ -503,8 +505,7 @@ impl Question<'_> {
             (true, false) => Wide::<N>::TOLERANCE,
             (false, _) => found.tolerance.max(f64::TOLERANCE),
         };
-        let units = vec![1.0; found.lengths.len()];
-        let scale = EntryScale::of_repaired(units, repaired.unwrap_or(0.0));
+        let scale = EntryScale::of_repaired(vec![1.0; found.lengths.len()], moved);
         let rows = found.rows.clone();
         let explanation = if explained || numeric {
             let mut dependent = vec![true; self.mechanism.nv()];
