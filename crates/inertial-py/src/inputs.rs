@@ -71,6 +71,14 @@ impl Source for Held {
         self.given().text(name, most)
     }
 
+    fn model(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.given().model(name, most)
+    }
+
+    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.given().beside(model, name, most)
+    }
+
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
         self.given().included(model, name, most)
     }
@@ -121,6 +129,14 @@ impl Copies {
 impl Source for Copies {
     fn text(&self, name: &str, most: u64) -> Result<String> {
         self.disk.text(&self.path(name), most)
+    }
+
+    fn model(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.disk.model(&self.path(name), most)
+    }
+
+    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.disk.beside(model, name, most)
     }
 
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {

@@ -11,7 +11,7 @@ use inertial_app::choice::{AnalysisTable, Choice as _};
 use inertial_app::disk::Sink;
 use inertial_app::simulate::{Csv, RowSink};
 use inertial_app::{
-    Error, Located as _, Result, analyze as analysis, check as checking, columns as listing,
+    Disk, Error, Located as _, Result, analyze as analysis, check as checking, columns as listing,
     design as designing, export as exporting, fleet, flight, gains, identify as identification, payload,
     simulate as simulation, validate as validation,
 };
@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::call::{Call, Job};
-use crate::errors::OptionError;
+use crate::errors::{OptionError, of_job};
 use crate::options::{filled, filled_estimate, taken};
 use crate::outcomes::to_python;
 use crate::summary::Summary;
@@ -49,6 +49,14 @@ pub fn check<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -
     };
     let (outcome, notes) = call.perform(work)?;
     Ok((to_python(py, &outcome)?, notes))
+}
+
+/// Checks the bodies of a printed table, a CSV file.
+#[pyfunction]
+pub fn check_table<'py>(py: Python<'py>, path: &str, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
+    let options: checking::Options = filled(&given)?;
+    let outcome = checking::run_table(path, &options, &Disk::default()).map_err(|error| of_job(&error))?;
+    Ok((to_python(py, &outcome)?, Vec::new()))
 }
 
 /// Lists the columns of a log; `with_model` is whether the call's model is used.

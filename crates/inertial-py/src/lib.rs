@@ -43,6 +43,7 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<summary::Summary>()?;
     module.add_class::<summary::Online>()?;
     module.add_function(wrap_pyfunction!(jobs::check, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::check_table, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::columns, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::design, module)?)?;

@@ -13,7 +13,8 @@ pub fn is_table(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"))
 }
 
-/// Checks a table: a header `body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz` (columns in any order), then one line per body.
+/// Checks a table: a header `body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz` (columns in any order), then one line per body. Cells are
+/// separated by commas, semicolons or tabs; the first column may also be called `name` or `link`.
 ///
 /// Each number represents all values that round to it: 0.25 those from 0.245 to 0.255. A body is consistent if some
 /// values in these intervals are consistent.
@@ -39,7 +40,12 @@ type Row = (String, Parameters<f64>, Parameters<f64>);
 fn read(text: &str) -> Result<Vec<Row>> {
     let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
     let mut lines = lines.by_ref().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let header = lines.next().map(|(_, line)| cells(line)).unwrap_or_default();
+    let (_, first) = lines.next().unwrap_or_default();
+    // Spreadsheets in many countries write semicolons.
+    let separator = [',', ';', '\t'].into_iter().max_by_key(|&s| first.matches(s).count()).unwrap_or(',');
+    let cells =
+        |line: &'_ str| -> Vec<String> { line.split(separator).map(|c| c.trim().to_owned()).collect() };
+    let header = cells(first);
     let expected = || format!("expected a header with body and {}", PARAMETER_NAMES.join(", "));
     let column = |name: &str| {
         header
@@ -47,7 +53,8 @@ fn read(text: &str) -> Result<Vec<Row>> {
             .position(|cell| *cell == name)
             .ok_or_else(|| Error::Input(format!("line 1: {}", expected())))
     };
-    let body = column("body")?;
+    let body = ["name", "link"].into_iter().find_map(|name| column(name).ok());
+    let body = body.map_or_else(|| column("body"), Ok)?;
     let columns = PARAMETER_NAMES.iter().map(|name| column(name)).collect::<Result<Vec<_>>>()?;
     ensure!(header.len() == 11, "line 1: {} and nothing else", expected());
     let mut out = Vec::new();
@@ -56,7 +63,7 @@ fn read(text: &str) -> Result<Vec<Row>> {
         ensure!(row.len() == 11, "line {number}: {} cells, expected 11", row.len());
         let (mut values, mut half_units) = (Parameters::zeros(), Parameters::zeros());
         for (k, &column) in columns.iter().enumerate() {
-            let cell = row[column];
+            let cell = row[column].as_str();
             let value = cell.parse::<f64>().ok().filter(|x| x.is_finite());
             let Some((value, unit)) = value.zip(last_digit(cell)) else {
                 return Err(Error::Input(format!(
@@ -66,14 +73,10 @@ fn read(text: &str) -> Result<Vec<Row>> {
             };
             (values[k], half_units[k]) = (value, 0.5 * unit);
         }
-        out.push((row[body].to_owned(), values, half_units));
+        out.push((row[body].clone(), values, half_units));
     }
     ensure!(!out.is_empty(), "has no bodies");
     Ok(out)
-}
-
-fn cells(line: &str) -> Vec<&str> {
-    line.split(',').map(str::trim).collect()
 }
 
 /// Returns one unit of the last digit of a printed number.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import re
 from typing import Any
 
 from .errors import Error, LogError
@@ -35,6 +36,24 @@ def text_of(path: str | os.PathLike[str], kind: type[Error] = Error) -> str:
         raise kind(f"{name}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
         raise kind(f"{name}: is not UTF-8 text: byte {error.start} is invalid") from None
+
+
+def model_text(path: str | os.PathLike[str], kind: type[Error] = Error) -> str | None:
+    """The text of a model; ``None`` if it is not UTF-8 text or refers to other files, which are found beside it only."""
+    name = existing(os.fspath(path))
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise kind(f"{name}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    refers = text.startswith(("#usda", "PXR-USDC", "PK")) or "<include" in text or "xmlns:xacro" in text
+    declared = re.match(r"""\s*<\?xml[^>]*encoding=["']([^"']*)""", text)
+    other = declared is not None and declared[1].lower() not in ("utf-8", "utf8", "us-ascii", "ascii")
+    return None if refers or other else text
 
 
 def is_address(path: str) -> bool:

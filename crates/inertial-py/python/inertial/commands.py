@@ -37,7 +37,16 @@ if TYPE_CHECKING:
 
 @with_options("check", CheckOptions)
 def check(model: Model, **options: Unpack[CheckOptions]) -> Check:
-    """Can these inertial parameters belong to physical bodies?"""
+    """Can these inertial parameters belong to physical bodies?
+
+    A CSV file is a printed table: columns ``body, m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz``, one line per body. Each number
+    stands for all values that round to it.
+    """
+    if isinstance(model, (str, os.PathLike)) and os.fspath(model).lower().endswith(".csv"):
+        others = sorted(set(options) - {"tolerance"})
+        if others:
+            raise TypeError(f"{others[0]}=: needs a model, but {os.fspath(model)} is a table")
+        return Check(*_inertial.check_table(existing(os.fspath(model)), dict(options)))
     with Call("check", model, options) as call:
         return Check(*call.run(_inertial.check))
 

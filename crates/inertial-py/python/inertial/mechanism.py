@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from . import _inertial
 from ._checks import checked
-from ._files import path_of, text_of
+from ._files import model_text, path_of
 from .errors import Error, ModelError
 from .options import ModelOptions
 
@@ -104,12 +104,7 @@ class Mechanism:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
         """From a URDF, URDF+, xacro, MJCF, SDF, USD or mechanism file, recognised by its content."""
-        return cls._with_text(os.fspath(path), text_of(path, ModelError), options)
-
-    @classmethod
-    def _with_text(cls, path: str, text: str, options: Any) -> Mechanism:
-        # Files that the text includes are found beside its path only.
-        return cls(path, None if "<include" in text or "xmlns:xacro" in text else text, _checked(options))
+        return cls(os.fspath(path), model_text(path, ModelError), _checked(options))
 
     @classmethod
     def from_string(cls, text: str, **options: Unpack[ModelOptions]) -> Mechanism:
@@ -129,10 +124,11 @@ class Mechanism:
     @classmethod
     def _from_xml(cls, source: str | os.PathLike[str], root: str, kind: str, options: Any) -> Mechanism:
         given = isinstance(source, str) and source.lstrip().startswith("<")
-        label, text = ("the model's text", str(source)) if given else (os.fspath(source), text_of(source, ModelError))
-        if f"<{root}" not in text:
+        text = str(source) if given else model_text(source, ModelError)
+        label = "the model's text" if given else os.fspath(source)
+        if text is not None and f"<{root}" not in text:
             raise ModelError(f"{label}: is not {kind}, expected the element <{root}>")
-        return cls.from_string(text, **options) if given else cls._with_text(label, text, options)
+        return cls(label, text, _checked(options))
 
     @classmethod
     def builtin(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:

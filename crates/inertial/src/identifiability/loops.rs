@@ -265,10 +265,8 @@ impl<'m> Loops<'m> {
         let equal_angles = equal_angles
             .unwrap_or_else(|| Relations::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
         unresolved |= equal_angles > relations.equal_angles();
-        // Short decimals whose relations hold exactly have no rounding errors.
-        let error = moved.max(limits.axes);
-        let is_exact = self.snap == 0.0 || limits.is_short() && error == 0.0;
-        let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * error) };
+        let is_exact = self.snap == 0.0 || limits.is_exact() && moved == 0.0;
+        let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * moved.max(limits.axes)) };
         let known = Known { snap: self.snap, expected, blurred: unresolved, closes: open <= RELATED, noise };
         let mut found = Extended::new(question, &site, known)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.

@@ -1,6 +1,10 @@
 //! Estimation of the rounding error of the geometry of mechanisms with loops.
 
+use nalgebra::Matrix3;
+
 use crate::dynamics::ClosedMechanism;
+use crate::mechanism::Mechanism;
+use crate::spatial::Pose;
 
 /// Accuracy of relations between numbers of double precision after a few rotations.
 pub(super) const DOUBLES: f64 = 1e-11;
@@ -56,6 +60,8 @@ pub(super) struct Rounding {
     open: f64,
     /// Rounding error of axes that are not written as unit vectors.
     pub axes: f64,
+    /// Whether all frames are turned by special angles.
+    special_angles: bool,
 }
 
 impl Rounding {
@@ -85,7 +91,8 @@ impl Rounding {
             mechanism.bodies().iter().filter_map(|b| b.rounding).map(|r| r.coarse).fold(0.0, f64::max);
         let open = if start > AS_WRITTEN { open.max(coarse) } else { open };
         let axes = mechanism.bodies().iter().filter_map(|b| b.rounding).map(|r| r.axis).fold(0.0, f64::max);
-        Self { tolerance, unit, last_place, open, axes }
+        let special_angles = frames(mechanism).all(|pose| has_special_angles(&pose.rotation));
+        Self { tolerance, unit, last_place, open, axes, special_angles }
     }
 
     /// Returns the tolerance of relations that may be intended in a file with rounded numbers; loops can be nearly
@@ -112,9 +119,10 @@ impl Rounding {
         (self.open > MOST_OPEN * snap).then_some((10.0 * self.open).min(WIDEST))
     }
 
-    /// Returns whether all lengths are short decimals.
-    pub fn is_short(&self) -> bool {
-        self.last_place.is_some()
+    /// Returns whether all lengths are short decimals and all frames are turned by special angles, so that the geometry
+    /// has no rounding errors.
+    pub fn is_exact(&self) -> bool {
+        self.last_place.is_some() && self.special_angles && self.axes == 0.0
     }
 
     /// Returns whether the file has fewer digits than doubles, so that its loops do not close.
@@ -123,14 +131,24 @@ impl Rounding {
     }
 }
 
+/// Returns the frames of all joints.
+fn frames(mechanism: &Mechanism) -> impl Iterator<Item = &Pose<f64>> {
+    let tree = mechanism.bodies().iter().map(|b| &b.placement);
+    let ends = mechanism.loops().iter().flat_map(|l| [&l.predecessor.pose, &l.successor.pose]);
+    tree.chain(ends)
+}
+
+/// Returns whether every entry of a rotation is the cosine of a multiple of 30° or 45°.
+fn has_special_angles(rotation: &Matrix3<f64>) -> bool {
+    let special = [0.0, 0.5, 0.5f64.sqrt(), 0.75f64.sqrt(), 1.0];
+    rotation.iter().all(|x| special.iter().any(|s| (x.abs() - s).abs() < 4.0 * f64::EPSILON))
+}
+
 /// Returns the unit of the last decimal place used by the lengths of a file; `None` if one of them has the digits of a
 /// double.
 fn last_place(closed: &ClosedMechanism<'_>) -> Option<f64> {
-    let mechanism = closed.mechanism();
-    let tree = mechanism.bodies().iter().map(|b| &b.placement);
-    let ends = mechanism.loops().iter().flat_map(|l| [&l.predecessor.pose, &l.successor.pose]);
     let mut least: Option<i32> = None;
-    for x in tree.chain(ends).flat_map(|pose| pose.translation.iter()).filter(|x| **x != 0.0) {
+    for x in frames(closed.mechanism()).flat_map(|pose| pose.translation.iter()).filter(|x| **x != 0.0) {
         let written = format!("{x:e}");
         let (mantissa, exponent) = written.split_once('e')?;
         let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();

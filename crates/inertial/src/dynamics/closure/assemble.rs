@@ -4,6 +4,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::constraints::Constraints;
+use super::immobile::{Step, immobile};
 use super::motions::{MotionKind, motions};
 use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
 use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
@@ -18,12 +19,11 @@ const LEAVE: [f64; 3] = [0.3, 0.1, PROBE];
 /// coordinates is preferred.
 const GOOD_CHOICE: f64 = 1e-3;
 
-/// Fraction of an intended step below which a coordinate counts as immobile. A coordinate of a mobile loop moves by the
-/// intended step except for terms of second order; that of a rigid loop returns.
-const RETURNED: f64 = 0.1;
+/// Fraction of a step above which a closed configuration is away from the start.
+const FAR_FROM_START: f64 = 0.25;
 
-/// Smallest number of steps from which immobility is concluded.
-const ENOUGH_STEPS: usize = 3;
+/// Smallest step (rad, or loop lengths) in the search for neighbours.
+const LEAST_STEP: f64 = 1e-2 * PROBE;
 
 /// Closed, regular configuration with its choice of independent coordinates.
 pub(super) struct Assembly {
@@ -140,27 +140,37 @@ struct Regular {
 /// singular.
 fn regular(constraints: &Constraints<'_>, q: Vec<f64>, held: &[usize]) -> Result<Regular> {
     let start = Candidate::new(constraints, q, false)?;
-    let near = neighbours(constraints, &start, held, PROBE)?;
-    let immobile = immobile(constraints, &start, &near);
-    let far = |c: &Candidate| displacement(constraints, &start.q, &c.q).amax() > 0.25 * PROBE;
-    let (mut found, back): (Vec<_>, Vec<_>) = near.into_iter().map(|n| n.at).partition(far);
+    let is_far = |n: &Neighbour, step: f64| {
+        displacement(constraints, &start.q, &n.at.q).amax() > FAR_FROM_START * step
+    };
+    let mut step = PROBE;
+    let mut near = neighbours(constraints, &start, held, step)?;
+    let mut still = immobile_near(constraints, &start, &near, step)?;
+    // A mechanism near the end of its stroke can move by small steps only.
+    while still.is_empty() && !near.iter().any(|n| is_far(n, step)) && step > LEAST_STEP {
+        step *= 0.1;
+        near = neighbours(constraints, &start, held, step)?;
+        still = immobile_near(constraints, &start, &near, step)?;
+    }
+    let (found, back): (Vec<_>, Vec<_>) = near.into_iter().partition(|n| is_far(n, step));
+    let mut found: Vec<Candidate> = found.into_iter().map(|n| n.at).collect();
     let highest = |found: &[Candidate]| found.iter().map(|c| c.rank.rank).max().unwrap_or(0);
     let best = highest(&found);
     if start.rank.rank >= best && (!found.is_empty() || back.is_empty()) {
         // A regular configuration can still be a dead point of the independent joints; its neighbours are not.
         found.retain(|c| c.rank.rank == start.rank.rank);
         found.insert(0, start);
-        return Ok(Regular { candidates: found, kinds: Vec::new(), immobile });
+        return Ok(Regular { candidates: found, kinds: Vec::new(), immobile: still });
     }
     let met = motions(constraints, &start, held)?;
     if let Some(first) = met.first() {
-        let immobile =
-            self::immobile(constraints, &first.at, &neighbours(constraints, &first.at, held, PROBE)?);
+        let near = neighbours(constraints, &first.at, held, PROBE)?;
+        let immobile = immobile_near(constraints, &first.at, &near, PROBE)?;
         let (candidates, kinds) = met.into_iter().map(|m| (m.at, m.kind)).unzip();
         return Ok(Regular { candidates, kinds, immobile });
     }
-    if found.is_empty() && !immobile.is_empty() {
-        return Ok(Regular { candidates: vec![start], kinds: Vec::new(), immobile });
+    if found.is_empty() && !still.is_empty() {
+        return Ok(Regular { candidates: vec![start], kinds: Vec::new(), immobile: still });
     }
     if found.is_empty() {
         return Err(Error::model(
@@ -189,17 +199,22 @@ struct Neighbour {
     intended: DVector<f64>,
 }
 
-/// Returns the coordinates that return to their position when the loops are closed after every step along the free
-/// directions of the constraints: parts of a loop whose constraints are singular but which is rigid.
-fn immobile(constraints: &Constraints<'_>, start: &Candidate, near: &[Neighbour]) -> Vec<usize> {
-    let moved: Vec<DVector<f64>> =
-        near.iter().map(|n| displacement(constraints, &start.q, &n.at.q)).collect();
-    let returns = |k: usize| {
-        let steps = near.iter().zip(&moved).map(|(n, moved)| (n.intended[k].abs(), moved[k].abs()));
-        let tried = steps.filter(|(intended, _)| *intended > 0.1 * PROBE).collect::<Vec<_>>();
-        tried.len() >= ENOUGH_STEPS && tried.iter().all(|(intended, moved)| *moved < RETURNED * intended)
-    };
-    (0..constraints.mechanism.nv()).filter(|&k| constraints.on_loop[k] && returns(k)).collect()
+impl Neighbour {
+    /// Returns the step from `start`.
+    fn step(&self, constraints: &Constraints<'_>, start: &Candidate) -> Step {
+        Step { intended: self.intended.clone(), moved: displacement(constraints, &start.q, &self.at.q) }
+    }
+}
+
+/// Returns the velocity coordinates that cannot move, from neighbours at a distance of about `length`.
+fn immobile_near(
+    constraints: &Constraints<'_>,
+    start: &Candidate,
+    near: &[Neighbour],
+    length: f64,
+) -> Result<Vec<usize>> {
+    let steps: Vec<Step> = near.iter().map(|n| n.step(constraints, start)).collect();
+    immobile(constraints, start, &steps, length)
 }
 
 /// Returns closed configurations at a distance of about `step`: first along the independent coordinates, which

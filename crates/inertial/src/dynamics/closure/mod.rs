@@ -8,6 +8,7 @@ mod assemble;
 mod batch;
 mod closed_mechanism;
 mod constraints;
+mod immobile;
 mod loops;
 mod maps;
 mod motions;

@@ -148,6 +148,14 @@ pub(super) fn motions(
     Ok(ordered)
 }
 
+/// Returns the free directions of the constraints, one in each column, and whether constraints restrict them to second
+/// order.
+pub(super) fn tangents(constraints: &Constraints<'_>, at: &Candidate) -> Result<(DMatrix<f64>, bool)> {
+    let fork = Fork::new(constraints, at, &[])?;
+    let is_restricted = !fork.forms.is_empty();
+    Ok((fork.free, is_restricted))
+}
+
 /// Singular configuration with its free directions.
 struct Fork<'a, 'm> {
     constraints: &'a Constraints<'m>,

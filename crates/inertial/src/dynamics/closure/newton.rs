@@ -22,8 +22,18 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub fn new(constraints: &Constraints<'_>, q: Vec<f64>, moved: bool) -> Result<Self> {
+        Self::with_tolerance(constraints, q, moved, RANK_TOLERANCE)
+    }
+
+    /// Creates a candidate whose rank is decided with another tolerance.
+    pub fn with_tolerance(
+        constraints: &Constraints<'_>,
+        q: Vec<f64>,
+        moved: bool,
+        tolerance: f64,
+    ) -> Result<Self> {
         let jacobian = constraints.jacobian_at(&q);
-        let rank = linalg::rank(&jacobian, RANK_TOLERANCE)?;
+        let rank = linalg::rank(&jacobian, tolerance)?;
         Ok(Self { q, jacobian, rank, moved })
     }
 }
