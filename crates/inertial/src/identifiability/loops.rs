@@ -265,7 +265,8 @@ impl<'m> Loops<'m> {
         let equal_angles = equal_angles
             .unwrap_or_else(|| Relations::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
         unresolved |= equal_angles > relations.equal_angles();
-        let is_exact = self.snap == 0.0 || limits.is_exact() && moved == 0.0;
+        // Numbers that close the loops as written are exact.
+        let is_exact = self.snap == 0.0 || limits.is_exact() && (moved == 0.0 || !limits.is_coarse());
         let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * moved.max(limits.axes)) };
         let known = Known { snap: self.snap, expected, blurred: unresolved, closes: open <= RELATED, noise };
         let mut found = Extended::new(question, &site, known)?;

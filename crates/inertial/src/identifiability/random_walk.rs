@@ -53,13 +53,9 @@ impl<'a, 'm> Walk<'a, 'm> {
         if self.source.next_u64().is_multiple_of(4) {
             self.turn();
         }
-        // Shorter and shorter steps lead away from a dead end; if none succeeds, the walk fails. The last ones are for
-        // mechanisms with a small stroke.
-        for trial in 0..60 {
-            let length = match trial {
-                ..40 => LONGEST_STEP / f64::from(1 + trial / 2),
-                _ => 0.05 * LONGEST_STEP * 0.5f64.powi((trial - 38) / 2),
-            };
+        // Shorter and shorter steps lead away from a dead end; if none succeeds, the walk fails.
+        for trial in 0..40 {
+            let length = LONGEST_STEP / f64::from(1 + trial / 2);
             if self.try_step(length)? {
                 return Ok(());
             }

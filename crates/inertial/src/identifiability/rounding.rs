@@ -1,7 +1,5 @@
 //! Estimation of the rounding error of the geometry of mechanisms with loops.
 
-use nalgebra::Matrix3;
-
 use crate::dynamics::ClosedMechanism;
 use crate::mechanism::Mechanism;
 use crate::spatial::Pose;
@@ -60,7 +58,7 @@ pub(super) struct Rounding {
     open: f64,
     /// Rounding error of axes that are not written as unit vectors.
     pub axes: f64,
-    /// Whether all frames are turned by special angles.
+    /// Whether all frames and axes are turned by special angles.
     special_angles: bool,
 }
 
@@ -91,7 +89,12 @@ impl Rounding {
             mechanism.bodies().iter().filter_map(|b| b.rounding).map(|r| r.coarse).fold(0.0, f64::max);
         let open = if start > AS_WRITTEN { open.max(coarse) } else { open };
         let axes = mechanism.bodies().iter().filter_map(|b| b.rounding).map(|r| r.axis).fold(0.0, f64::max);
-        let special_angles = frames(mechanism).all(|pose| has_special_angles(&pose.rotation));
+        let loops = mechanism.loops().iter().map(|l| l.joint_type);
+        let axes_are_special = mechanism.bodies().iter().map(|b| b.joint_type).chain(loops).all(|joint| {
+            joint.free_modes().iter().all(|m| m.angular.iter().chain(&m.linear).all(is_special_cosine))
+        });
+        let special_angles =
+            axes_are_special && frames(mechanism).all(|pose| pose.rotation.iter().all(is_special_cosine));
         Self { tolerance, unit, last_place, open, axes, special_angles }
     }
 
@@ -138,10 +141,10 @@ fn frames(mechanism: &Mechanism) -> impl Iterator<Item = &Pose<f64>> {
     tree.chain(ends)
 }
 
-/// Returns whether every entry of a rotation is the cosine of a multiple of 30° or 45°.
-fn has_special_angles(rotation: &Matrix3<f64>) -> bool {
+/// Returns whether a number is the cosine of a multiple of 30° or 45°.
+fn is_special_cosine(x: &f64) -> bool {
     let special = [0.0, 0.5, 0.5f64.sqrt(), 0.75f64.sqrt(), 1.0];
-    rotation.iter().all(|x| special.iter().any(|s| (x.abs() - s).abs() < 4.0 * f64::EPSILON))
+    special.iter().any(|s| (x.abs() - s).abs() < 4.0 * f64::EPSILON)
 }
 
 /// Returns the unit of the last decimal place used by the lengths of a file; `None` if one of them has the digits of a

@@ -19,12 +19,6 @@ const LEAVE: [f64; 3] = [0.3, 0.1, PROBE];
 /// coordinates is preferred.
 const GOOD_CHOICE: f64 = 1e-3;
 
-/// Fraction of a step above which a closed configuration is away from the start.
-const FAR_FROM_START: f64 = 0.25;
-
-/// Smallest step (rad, or loop lengths) in the search for neighbours.
-const LEAST_STEP: f64 = 1e-2 * PROBE;
-
 /// Closed, regular configuration with its choice of independent coordinates.
 pub(super) struct Assembly {
     pub q: Vec<f64>,
@@ -119,6 +113,14 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
     ))
 }
 
+/// Returns the error for loops that are rigid although their constraints permit infinitely small motions.
+pub(super) fn rigid() -> Error {
+    Error::model(
+        Place::default(),
+        "the loops leave no freedom to move: from the assembly configuration only infinitely small motions are possible",
+    )
+}
+
 fn no_candidate() -> Error {
     Error::Infeasible("no assembled configuration was found".into())
 }
@@ -140,20 +142,10 @@ struct Regular {
 /// singular.
 fn regular(constraints: &Constraints<'_>, q: Vec<f64>, held: &[usize]) -> Result<Regular> {
     let start = Candidate::new(constraints, q, false)?;
-    let is_far = |n: &Neighbour, step: f64| {
-        displacement(constraints, &start.q, &n.at.q).amax() > FAR_FROM_START * step
-    };
-    let mut step = PROBE;
-    let mut near = neighbours(constraints, &start, held, step)?;
-    let mut still = immobile_near(constraints, &start, &near, step)?;
-    // A mechanism near the end of its stroke can move by small steps only.
-    while still.is_empty() && !near.iter().any(|n| is_far(n, step)) && step > LEAST_STEP {
-        step *= 0.1;
-        near = neighbours(constraints, &start, held, step)?;
-        still = immobile_near(constraints, &start, &near, step)?;
-    }
-    let (found, back): (Vec<_>, Vec<_>) = near.into_iter().partition(|n| is_far(n, step));
-    let mut found: Vec<Candidate> = found.into_iter().map(|n| n.at).collect();
+    let near = neighbours(constraints, &start, held, PROBE)?;
+    let still = immobile_near(constraints, &start, &near)?;
+    let far = |c: &Candidate| displacement(constraints, &start.q, &c.q).amax() > 0.25 * PROBE;
+    let (mut found, back): (Vec<_>, Vec<_>) = near.into_iter().map(|n| n.at).partition(far);
     let highest = |found: &[Candidate]| found.iter().map(|c| c.rank.rank).max().unwrap_or(0);
     let best = highest(&found);
     if start.rank.rank >= best && (!found.is_empty() || back.is_empty()) {
@@ -165,7 +157,7 @@ fn regular(constraints: &Constraints<'_>, q: Vec<f64>, held: &[usize]) -> Result
     let met = motions(constraints, &start, held)?;
     if let Some(first) = met.first() {
         let near = neighbours(constraints, &first.at, held, PROBE)?;
-        let immobile = immobile_near(constraints, &first.at, &near, PROBE)?;
+        let immobile = immobile_near(constraints, &first.at, &near)?;
         let (candidates, kinds) = met.into_iter().map(|m| (m.at, m.kind)).unzip();
         return Ok(Regular { candidates, kinds, immobile });
     }
@@ -173,10 +165,7 @@ fn regular(constraints: &Constraints<'_>, q: Vec<f64>, held: &[usize]) -> Result
         return Ok(Regular { candidates: vec![start], kinds: Vec::new(), immobile: still });
     }
     if found.is_empty() {
-        return Err(Error::model(
-            Place::default(),
-            "the loops leave no freedom to move: from the assembly configuration only infinitely small motions are possible",
-        ));
+        return Err(rigid());
     }
     // No direction leads away: use more distant configurations with the rank of the constraints there.
     for step in LEAVE {
@@ -206,15 +195,10 @@ impl Neighbour {
     }
 }
 
-/// Returns the velocity coordinates that cannot move, from neighbours at a distance of about `length`.
-fn immobile_near(
-    constraints: &Constraints<'_>,
-    start: &Candidate,
-    near: &[Neighbour],
-    length: f64,
-) -> Result<Vec<usize>> {
+/// Returns the velocity coordinates that cannot move, from neighbours at a distance of about [`PROBE`].
+fn immobile_near(constraints: &Constraints<'_>, start: &Candidate, near: &[Neighbour]) -> Result<Vec<usize>> {
     let steps: Vec<Step> = near.iter().map(|n| n.step(constraints, start)).collect();
-    immobile(constraints, start, &steps, length)
+    immobile(constraints, start, &steps, PROBE)
 }
 
 /// Returns closed configurations at a distance of about `step`: first along the independent coordinates, which

@@ -134,6 +134,9 @@ impl<'m> ClosedMechanism<'m> {
         if locked.is_empty() {
             return Ok(Self::at(constraints, assembly, locked));
         }
+        if locked.len() == mechanism.nv() {
+            return Err(assemble::rigid());
+        }
         let locks = locked.iter().map(|&i| lock(mechanism, i, &assembly.q));
         let joints: Vec<LoopJoint> = mechanism.loops().iter().cloned().chain(locks).collect();
         let constraints = Constraints::new(mechanism, &joints);
