@@ -65,6 +65,11 @@ pub trait Reader: Send {
     fn share(&self) -> Option<f64> {
         None
     }
+
+    /// Returns the total time (s) that the reader inserted between the parts of the log that were read.
+    fn inserted_time(&self) -> f64 {
+        0.0
+    }
 }
 
 impl<R: Reader + ?Sized> Reader for Box<R> {
@@ -102,5 +107,9 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
 
     fn share(&self) -> Option<f64> {
         (**self).share()
+    }
+
+    fn inserted_time(&self) -> f64 {
+        (**self).inserted_time()
     }
 }

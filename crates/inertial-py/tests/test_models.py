@@ -182,6 +182,34 @@ def test_xacro(tmp_path):
         inertial.Mechanism.from_string(path.read_text())
 
 
+URDF = """<?xml version="1.0" encoding="{encoding}"?>
+<robot name="Kärntner Arm"><link name="base"/>
+<link name="a"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+<joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])
+def test_models_in_other_encodings(tmp_path, encoding):
+    path = tmp_path / "robot.urdf"
+    path.write_bytes(URDF.format(encoding=encoding).encode(encoding))
+    for robot in (inertial.Mechanism.from_file(path), inertial.Mechanism.from_urdf(path)):
+        assert (robot.nv, list(robot.bodies)) == (1, ["a"])
+        assert pickle.loads(pickle.dumps(robot)).nv == 1
+    assert inertial.check(path)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_printed_tables_are_judged(tmp_path, separator):
+    path = tmp_path / "table.csv"
+    header = ["name", "m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"]
+    rows = [header, ["good", *"2 0 0 0 1 0 0 1 0 1".split()], ["bad", *"2 0 0 0 1 0 0 1 0 4".split()]]
+    path.write_text("\n".join(separator.join(row) for row in rows))
+    found = inertial.check(path)
+    assert not found and [body.consistent for body in found.bodies] == [True, False]
+    with pytest.raises(TypeError, match="needs a model"):
+        inertial.check(path, fix=True, out="x.urdf")
+
+
 def test_names_of_robot_descriptions(tmp_path, monkeypatch):
     path = tmp_path / "arm.urdf"
     path.write_text(

@@ -250,7 +250,9 @@ pub(crate) fn survey(
         return Err(Error::content(layout.place(), "has a header but no rows"));
     }
     order.release(true, &mut seen)?;
-    seen.finish(&order)
+    let (mut survey, spool) = seen.finish(&order)?;
+    survey.stamps.inserted = reader.inserted_time();
+    Ok((survey, spool))
 }
 
 /// Reads to the end in a separate thread: the next rows are parsed while the current ones are processed. Returns whether a thread was

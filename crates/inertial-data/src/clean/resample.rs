@@ -125,11 +125,12 @@ impl Grid {
     fn irregular(&self, layout: &Layout, survey: &Survey, notes: &mut Vec<String>) -> Result<()> {
         let stamps = &survey.stamps;
         let (span, lost, (longest, line)) = (stamps.end - stamps.start, stamps.lost, stamps.longest);
-        if lost > LOST * span {
+        let (own, recorded) = (lost - stamps.inserted, span - stamps.inserted);
+        if own > LOST * recorded {
             let message = format!(
                 "{:.0} % of the time is in gaps; the longest, {longest:.3} s, ends here: split the log at \
                  its gaps",
-                100.0 * lost / span
+                100.0 * own / recorded
             );
             return Err(Error::time(layout.stamp(line), message));
         }

@@ -20,6 +20,8 @@ pub(crate) struct Stamps {
     pub longest: (f64, usize),
     /// Total time in gaps, and number of gaps.
     pub lost: f64,
+    /// Part of this time that the reader inserted between parts of the log.
+    pub inserted: f64,
     gaps: usize,
     /// Sum of squared steps.
     squares: f64,
@@ -41,6 +43,7 @@ impl Stamps {
             typical: 0.0,
             longest: (0.0, 0),
             lost: 0.0,
+            inserted: 0.0,
             gaps: 0,
             squares: 0.0,
             fits: any,

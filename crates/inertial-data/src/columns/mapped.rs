@@ -123,6 +123,10 @@ impl<R: Reader> Reader for Mapped<R> {
     fn share(&self) -> Option<f64> {
         self.reader.share()
     }
+
+    fn inserted_time(&self) -> f64 {
+        self.reader.inserted_time()
+    }
 }
 
 impl<R: Reader> Mapped<R> {

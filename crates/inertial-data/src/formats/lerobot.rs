@@ -62,6 +62,8 @@ pub struct LeRobotReader {
     names: Vec<String>,
     time: usize,
     episode: Option<usize>,
+    /// Total time inserted between episodes (s).
+    inserted: f64,
     selected: Vec<usize>,
     done: usize,
     /// Episode and time of the last row, and the offset added to the times.
@@ -113,6 +115,7 @@ impl LeRobotReader {
             names,
             time,
             episode,
+            inserted: 0.0,
             selected: Vec::new(),
             done: 0,
             last: None,
@@ -207,7 +210,10 @@ impl Reader for LeRobotReader {
             let time = row[width];
             let episode = row.get(width + 1).copied().unwrap_or(0.0);
             match self.last {
-                Some((before, end)) if before != episode => self.shift = end + BETWEEN - time,
+                Some((before, end)) if before != episode => {
+                    self.shift = end + BETWEEN - time;
+                    self.inserted += BETWEEN;
+                }
                 _ => {}
             }
             let time = time + self.shift;
@@ -218,6 +224,10 @@ impl Reader for LeRobotReader {
             out.lines.push(self.done);
         }
         Ok(Some(out))
+    }
+
+    fn inserted_time(&self) -> f64 {
+        self.inserted
     }
 
     fn share(&self) -> Option<f64> {

@@ -78,6 +78,10 @@ impl Reader for NumberedRows<'_> {
     fn share(&self) -> Option<f64> {
         self.inner.share()
     }
+
+    fn inserted_time(&self) -> f64 {
+        self.inner.inserted_time()
+    }
 }
 
 /// Finds the rows of each pose; `None` if the rows belong to a motion. `is_timed` is whether the rows have times.

@@ -92,9 +92,14 @@ pub(super) fn read<'a>(
     let mut moves = vec![false];
     for body in &tree.bodies[1..] {
         moves.push(moves[body.parent] || !body.joints.is_empty());
-        // Missing inertia of a body that never moves is accepted, unless the total mass is given.
+        // Missing inertia of a body that never moves is accepted, unless the total mass is given. It counts if the base is
+        // made floating.
         let counts = moves[moves.len() - 1] || settings.total_mass.is_some();
-        inertias.push(match body.evidence.inertia(settings, counts.then_some(meshes)) {
+        let inertia = match body.evidence.inertia(settings, Some(meshes)) {
+            Err(_) if !counts => body.evidence.inertia(settings, None),
+            found => found,
+        };
+        inertias.push(match inertia {
             Err(Error::Unsupported { .. }) if !(counts && meshes.count()) => None,
             inertia => inertia?,
         });
