@@ -16,7 +16,7 @@ impl std::str::FromStr for Setting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected NAME=NUMBER like dq=5e-5, not '{text}'");
+        let expected = || format!("expected NAME=NUMBER, not '{text}'");
         let (column, value) = text.split_once('=').ok_or_else(expected)?;
         let value: f64 = value.trim().parse().map_err(|_| expected())?;
         if column.trim().is_empty() || !value.is_finite() {

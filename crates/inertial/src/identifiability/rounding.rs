@@ -91,10 +91,13 @@ impl Rounding {
         let axes = mechanism.bodies().iter().filter_map(|b| b.rounding).map(|r| r.axis).fold(0.0, f64::max);
         let loops = mechanism.loops().iter().map(|l| l.joint_type);
         let axes_are_special = mechanism.bodies().iter().map(|b| b.joint_type).chain(loops).all(|joint| {
-            joint.free_modes().iter().all(|m| m.angular.iter().chain(&m.linear).all(is_special_cosine))
+            joint
+                .free_modes()
+                .iter()
+                .all(|m| m.angular.iter().chain(&m.linear).all(|&x| is_special_cosine(x)))
         });
-        let special_angles =
-            axes_are_special && frames(mechanism).all(|pose| pose.rotation.iter().all(is_special_cosine));
+        let special_angles = axes_are_special
+            && frames(mechanism).all(|pose| pose.rotation.iter().all(|&x| is_special_cosine(x)));
         Self { tolerance, unit, last_place, open, axes, special_angles }
     }
 
@@ -142,7 +145,7 @@ fn frames(mechanism: &Mechanism) -> impl Iterator<Item = &Pose<f64>> {
 }
 
 /// Returns whether a number is the cosine of a multiple of 30° or 45°.
-fn is_special_cosine(x: &f64) -> bool {
+fn is_special_cosine(x: f64) -> bool {
     let special = [0.0, 0.5, 0.5f64.sqrt(), 0.75f64.sqrt(), 1.0];
     special.iter().any(|s| (x.abs() - s).abs() < 4.0 * f64::EPSILON)
 }

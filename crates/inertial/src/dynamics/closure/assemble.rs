@@ -4,7 +4,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::constraints::Constraints;
-use super::immobile::{Step, immobile};
+use super::immobile::{Step, immobile, locked_bodies};
 use super::motions::{MotionKind, motions};
 use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
 use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
@@ -29,8 +29,8 @@ pub(super) struct Assembly {
     pub left: Option<Left>,
     /// Regular configurations on the other motions that intersect in the configuration of the model.
     pub others: Vec<Vec<f64>>,
-    /// Velocity coordinates that cannot move although the constraints permit infinitely small motions of them.
-    pub immobile: Vec<usize>,
+    /// Bodies that cannot move relative to their parents although the constraints permit infinitely small motions.
+    pub locked: Vec<usize>,
 }
 
 /// Reason why a closed configuration is not used as the assembly.
@@ -50,6 +50,7 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
     let mut q = mechanism.assembly().to_vec();
     assemble_near(constraints, &mut q, held)?;
     let Regular { candidates, kinds, immobile } = regular(constraints, q, held)?;
+    let locked = locked_bodies(mechanism, &immobile);
     let first = candidates.first().ok_or_else(no_candidate)?;
     let rank = first.rank;
     let mobility = mechanism.nv() - rank.rank;
@@ -85,12 +86,12 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
             (true, _) => Some(Left::Singular(followed.into_iter().chain(rest).collect())),
         };
         let others = (0..kinds.len()).filter(|&k| k != i).map(|k| candidates[k].q.clone()).collect();
-        return Ok(Assembly { q: q.clone(), rank: *rank, independent, left, others, immobile });
+        return Ok(Assembly { q: q.clone(), rank: *rank, independent, left, others, locked });
     }
-    if !immobile.is_empty() {
+    if !locked.is_empty() {
         // The mobility and the suggestions are known after these joints are locked.
         let (q, independent) = (first.q.clone(), marked);
-        return Ok(Assembly { q, rank, independent, left: None, others: Vec::new(), immobile });
+        return Ok(Assembly { q, rank, independent, left: None, others: Vec::new(), locked });
     }
     let names = mechanism.velocity_names();
     let list = |set: &[usize]| set.iter().map(|&k| names[k].as_str()).collect::<Vec<_>>().join(", ");

@@ -11,7 +11,7 @@ use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::dynamics::{InverseDynamics, Scratch, Workspace};
 use crate::linalg::{PivotedQr, Rank};
-use crate::mechanism::{BodyKind, JointType, LoopFrame, LoopJoint, Mechanism};
+use crate::mechanism::{JointType, LoopFrame, LoopJoint, Mechanism};
 use crate::spatial::Pose;
 
 /// Largest residual of closed loops with exact geometry; rounding errors are about 1e-15 per joint.
@@ -125,12 +125,12 @@ impl<'m> ClosedMechanism<'m> {
                 independent: (0..mechanism.nv()).collect(),
                 left: None,
                 others: Vec::new(),
-                immobile: Vec::new(),
+                locked: Vec::new(),
             };
             return Ok(Self::at(constraints, assembly, Vec::new()));
         }
         let assembly = assemble::assemble(&constraints)?;
-        let locked = locked_bodies(mechanism, &assembly.immobile);
+        let locked = assembly.locked.clone();
         if locked.is_empty() {
             return Ok(Self::at(constraints, assembly, locked));
         }
@@ -221,7 +221,7 @@ impl<'m> ClosedMechanism<'m> {
             let Candidate { q, jacobian, rank, .. } = Candidate::new(&self.constraints, q.clone(), true)?;
             let independent = assemble::choose(&self.constraints, &jacobian, rank.rank, &self.independent)?;
             let left = Some(Left::Singular(vec![*kind]));
-            let assembly = Assembly { q, rank, independent, left, others: Vec::new(), immobile: Vec::new() };
+            let assembly = Assembly { q, rank, independent, left, others: Vec::new(), locked: Vec::new() };
             Ok(Self::at(self.constraints.clone(), assembly, self.locked.clone()))
         });
         others.collect()
@@ -313,17 +313,6 @@ impl<'m> ClosedMechanism<'m> {
             batch: ChunkMemory::default(),
         }
     }
-}
-
-/// Returns the bodies whose joints have only immobile coordinates.
-fn locked_bodies(mechanism: &Mechanism, immobile: &[usize]) -> Vec<usize> {
-    let is_locked = |i: &usize| {
-        let body = &mechanism.bodies()[*i];
-        let moves_itself = matches!(body.kind, BodyKind::Link | BodyKind::Massless)
-            && mechanism.joints()[body.joint].follows.is_none();
-        moves_itself && body.v_range().all(|k| immobile.contains(&k))
-    };
-    (0..mechanism.bodies().len()).filter(is_locked).collect()
 }
 
 /// Returns a rigid connection of a body with its parent in the configuration `q`.

@@ -11,6 +11,7 @@ use super::motions::tangents;
 use super::newton::Candidate;
 use super::tolerance::RANK_TOLERANCE;
 use crate::Result;
+use crate::mechanism::{BodyKind, Mechanism};
 
 /// Fraction of an intended step below which a coordinate has returned. A coordinate of a mobile loop moves by the
 /// intended step except for terms of second order.
@@ -65,4 +66,15 @@ pub(super) fn immobile(
         out.retain(|&k| is_restricted || free.row(k).amax() < STILL);
     }
     Ok(out)
+}
+
+/// Returns the bodies whose joints have only immobile coordinates.
+pub(super) fn locked_bodies(mechanism: &Mechanism, immobile: &[usize]) -> Vec<usize> {
+    let is_locked = |i: &usize| {
+        let body = &mechanism.bodies()[*i];
+        let moves_itself = matches!(body.kind, BodyKind::Link | BodyKind::Massless)
+            && mechanism.joints()[body.joint].follows.is_none();
+        moves_itself && body.v_range().all(|k| immobile.contains(&k))
+    };
+    (0..mechanism.bodies().len()).filter(is_locked).collect()
 }

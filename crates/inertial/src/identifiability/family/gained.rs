@@ -12,13 +12,11 @@ impl<const N: usize> Relations<N> {
     /// `unit` is the unit of length of these relations.
     pub fn gained(&self, before: &Self, mechanism: &Mechanism, unit: f64) -> Vec<AssumedRelation> {
         let (Some(own), Some(old)) = (self.views.first(), before.views.first()) else { return Vec::new() };
-        let name = |item: usize| match mechanism.bodies().get(item) {
-            Some(body) => mechanism.joints()[body.joint].name.clone(),
+        let name = |item: usize| {
+            let joint = mechanism.bodies().get(item).map(|body| &mechanism.joints()[body.joint].name);
             // Locked joints follow the loops of the mechanism and have no axis.
-            None => {
-                let joint = mechanism.loops().get(item - mechanism.bodies().len());
-                joint.map_or_else(String::new, |l| l.name.clone())
-            }
+            let closing = || mechanism.loops().get(item - mechanism.bodies().len()).map(|l| &l.name);
+            joint.or_else(closing).cloned().unwrap_or_default()
         };
         let angle = |item: usize, relation: String, moved: f64| AssumedRelation {
             joint: name(item),

@@ -27,7 +27,7 @@ pub fn check(text: &str) -> Result<()> {
     if includes_files(text)? {
         return Err(Error::unsupported(
             Place::default(),
-            "writing MJCF that includes other files: give the file with the bodies itself",
+            "writing MJCF that includes other files (give the file that contains the bodies)",
         ));
     }
     Ok(())

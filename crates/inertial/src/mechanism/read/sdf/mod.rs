@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Advice for models that consist of several files.
-const INCLUDE: &str = "<include>: merge all into one file first, by 'gz sdf -p FILE.sdf > robot.sdf'";
+const INCLUDE: &str = "an <include> (merge all files into one first: 'gz sdf -p FILE.sdf > robot.sdf')";
 
 /// Returns the inertia of a link in its SDF frame; missing values have Gazebo's defaults.
 fn inertial(link: Element<'_>) -> Result<Inertia<f64>> {
