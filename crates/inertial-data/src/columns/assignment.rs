@@ -51,7 +51,7 @@ impl Columns {
     ///
     /// Torques are required (unless they are optional) for the joints in `torque_joints`. If that list is empty, they are required for
     /// every joint of the mechanism that is not marked as dependent in a loop, and torque columns of other joints are used if
-    /// present. Joints that are missing in a nonempty `torque_joints` have no torque, even if the log has a column.
+    /// present. In a log that names its joints, some joints may have no torque column, with a note. Joints that are missing in a nonempty `torque_joints` have no torque, even if the log has a column.
     pub fn matching(mechanism: &Mechanism, file: &str, names: &[String], options: &Options) -> Result<Self> {
         let column = |name: &str| names.iter().position(|n| n == name);
         let error = |message: String| Error::columns(Place::file(file), message);
@@ -86,17 +86,31 @@ impl Columns {
         }
         let mut tau = optional("tau");
         let required = required_torques(mechanism, &options.torque_joints).map_err(error)?;
+        let mut notes = Vec::new();
         if options.torques == Need::Required {
-            for k in base_v..v_names.len() {
-                if tau[k].is_none() && required[k] {
-                    return Err(missing(&name_of("tau", &v_names, base_v, k), &v_names, k));
+            // A joint of a log that names its joints can have no torque sensor (a gripper), unless a torque column with another
+            // name is left over.
+            let is_left = |(k, name): (usize, &String)| {
+                quantity_of(name).is_some_and(|(q, _)| q == "tau") && !tau.contains(&Some(k))
+            };
+            let accepted = style == Style::Named
+                && options.torque_joints.is_empty()
+                && tau[base_v..].iter().any(Option::is_some)
+                && !all.iter().enumerate().any(is_left);
+            for k in (base_v..v_names.len()).filter(|&k| tau[k].is_none() && required[k]) {
+                let name = name_of("tau", &v_names, base_v, k);
+                if !accepted {
+                    return Err(missing(&name, &v_names, k));
                 }
+                notes.push(format!(
+                    "there is no column {name}: the torque of {} counts as not measured",
+                    v_names[k]
+                ));
             }
             if tau.iter().all(Option::is_none) {
                 return Err(error("there is no torque column (tau.JOINT, tau1 … or wrench.fx …)".to_owned()));
             }
         }
-        let mut notes = Vec::new();
         let (mut dq, mut ddq) = (optional("dq"), optional("ddq"));
         if base_q > 0 && !posed && dq[..base_v].contains(&None) {
             return Err(error(

@@ -43,6 +43,13 @@ fn columns_that_do_not_match() {
     let p = prepare(&arm(), &log, &options).unwrap();
     assert!(p.keep.iter().skip(1).step_by(3).all(|k| !k));
     assert!(p.notes.iter().any(|n| n.contains("not used: tau.elbw")), "{:?}", p.notes);
+    // A joint without a torque sensor, such as a gripper.
+    let without = |columns: &[Vec<f64>]| columns[..6].to_vec();
+    let log = Log::new("log.csv", named("")[..6].to_vec(), without(&columns)).unwrap();
+    let p = prepare(&arm(), &log, &Options::default()).unwrap();
+    assert!(p.keep.iter().skip(2).step_by(3).all(|k| !k) && p.keep.iter().any(|k| *k));
+    let note = "there is no column tau.slide: the torque of slide counts as not measured";
+    assert!(p.notes.iter().any(|n| n == note), "{:?}", p.notes);
     let options = Options::default().with(|o| o.torque_joints = vec!["shouldr".into()]);
     assert_eq!(
         failure_with(named(""), columns, &options).to_string(),
