@@ -73,11 +73,6 @@ impl Options {
             "static",
             "cannot be combined with the kinetic energy alone"
         );
-        ensure_option!(
-            self.measured != Some(Measured::Momentum) || mechanism.base() == Base::Floating,
-            "measured",
-            "momentum needs a free-flying robot: make its base floating"
-        );
         Ok(AnalyzeOptions::default().with(|o| {
             o.snap = self.snap;
             o.method = self.method;
