@@ -39,7 +39,7 @@ def text_of(path: str | os.PathLike[str], kind: type[Error] = Error) -> str:
 
 
 def model_text(path: str | os.PathLike[str], kind: type[Error] = Error) -> str | None:
-    """The text of a model; ``None`` if it is not UTF-8 text or refers to other files, which are found beside it only."""
+    """The text of a model; ``None`` if it is not UTF-8 text."""
     name = existing(os.fspath(path))
     try:
         with open(path, "rb") as file:
@@ -50,10 +50,14 @@ def model_text(path: str | os.PathLike[str], kind: type[Error] = Error) -> str |
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    refers = text.startswith(("#usda", "PXR-USDC", "PK")) or "<include" in text or "xmlns:xacro" in text
     declared = re.match(r"""\s*<\?xml[^>]*encoding=["']([^"']*)""", text)
     other = declared is not None and declared[1].lower() not in ("utf-8", "utf8", "us-ascii", "ascii")
-    return None if refers or other else text
+    return None if other else text
+
+
+def stands_alone(text: str) -> bool:
+    """Whether the text of a model refers to no other files, which are found beside its file only."""
+    return not text.startswith(("#usda", "PXR-USDC", "PK")) and "<include" not in text and "xmlns:xacro" not in text
 
 
 def is_address(path: str) -> bool:

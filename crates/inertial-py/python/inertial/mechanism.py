@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from . import _inertial
 from ._checks import checked
-from ._files import model_text, path_of
+from ._files import model_text, path_of, stands_alone
 from .errors import Error, ModelError
 from .options import ModelOptions
 
@@ -104,7 +104,11 @@ class Mechanism:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
         """From a URDF, URDF+, xacro, MJCF, SDF, USD or mechanism file, recognised by its content."""
-        return cls(os.fspath(path), model_text(path, ModelError), _checked(options))
+        return cls._of_file(os.fspath(path), model_text(path, ModelError), options)
+
+    @classmethod
+    def _of_file(cls, path: str, text: str | None, options: Any) -> Mechanism:
+        return cls(path, text if text is not None and stands_alone(text) else None, _checked(options))
 
     @classmethod
     def from_string(cls, text: str, **options: Unpack[ModelOptions]) -> Mechanism:
@@ -128,7 +132,7 @@ class Mechanism:
         label = "the model's text" if given else os.fspath(source)
         if text is not None and f"<{root}" not in text:
             raise ModelError(f"{label}: is not {kind}, expected the element <{root}>")
-        return cls(label, text, _checked(options))
+        return cls(label, text, _checked(options)) if given else cls._of_file(label, text, options)
 
     @classmethod
     def builtin(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:
