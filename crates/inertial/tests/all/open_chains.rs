@@ -133,7 +133,7 @@ fn symmetry_and_struts_are_right_or_not_certified() {
 /// Joints near the end of a small stroke can move, so they must not be locked as parts of a rigid loop.
 #[test]
 fn joints_with_a_small_stroke_are_not_locked() {
-    // Four-bar, stretched up to 1 µm, on a joint of its own. The true rank is 21 with two freedoms.
+    // Four-bar, stretched up to 1 µm, on a joint of its own: it moves by about 1 mrad.
     let hinge = |name: &str, parent: &str, x: f64| {
         serde_json::json!({"name": name, "parent": parent, "joint": {"type": "revolute", "axis": [0, 0, 1],
             "name": format!("j_{name}"), "origin": {"xyz": [x, 0, 0], "rpy": [0, 0, 0]}}})
@@ -150,7 +150,10 @@ fn joints_with_a_small_stroke_are_not_locked() {
     });
     let (mechanism, options) = asked(&mechanism, &[]);
     match analyze(&mechanism, &options) {
-        Ok(answer) => assert!(!answer.certificate.exact || answer.rank == 21, "{}", answer.rank),
+        Ok(answer) => {
+            let warnings = format!("{:?}", answer.warnings);
+            assert!(!warnings.contains("treated as locked"), "{warnings}");
+        }
         Err(error) => assert!(error.to_string().contains("no freedom to move"), "{error}"),
     }
 }
