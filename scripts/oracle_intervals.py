@@ -6,7 +6,9 @@ Exits with status 77 if CVXPY or Clarabel is not installed.
 A problem has the regressor and the wrenches of all samples (six rows each: force, then moment) and a noise bound for each component. A
 body with parameters x and constant offsets o of the six components is consistent with the samples if its pseudo-inertia is positive
 semidefinite and, for each component, the residuals of n samples have a norm of at most bound * sqrt(n). The intervals are those of m, of
-the centre of mass and of the six inertias about the origin. The formulation shares only the samples with the library.
+the centre of mass and of the six inertias about the origin. A problem with "bodies" is a robot: the regressor has one row for each
+joint and sample and ten columns for each body, and the intervals are those of the masses and first moments of all bodies; an end that
+does not exist is null. The formulation shares only the samples with the library.
 """
 
 import json
@@ -68,9 +70,31 @@ def ends(problem):
     ]
 
 
+def robot_ends(problem):
+    regressor, forces, bounds = (np.array(problem[key]) for key in ("regressor", "forces", "bounds"))
+    bodies = [cp.Variable((4, 4), PSD=True) for _ in range(problem["bodies"])]
+    x = cp.hstack([value for body in bodies for value in ten(body)])
+    constraints = []
+    for k, bound in enumerate(bounds):
+        rows, measured = regressor[k :: len(bounds)], forces[k :: len(bounds)]
+        # The triangular factor of all samples gives the same norms with fewer rows.
+        factor = np.linalg.qr(np.column_stack([rows, measured]), mode="r")
+        residual = factor[:, :-1] @ x - factor[:, -1]
+        constraints.append(cp.norm(residual) <= bound * np.sqrt(len(measured)))
+
+    def end(goal):
+        task = cp.Problem(goal, constraints)
+        task.solve(solver=cp.CLARABEL, **TIGHT)
+        return None if task.status.startswith("unbounded") else float(task.value)
+
+    places = [10 * body + k for body in range(len(bodies)) for k in range(4)]
+    return [[end(cp.Minimize(x[k])), end(cp.Maximize(x[k]))] for k in places]
+
+
 def main(path):
     with open(path) as file:
-        print(json.dumps([ends(problem) for problem in json.load(file)]))
+        problems = json.load(file)
+    print(json.dumps([robot_ends(p) if "bodies" in p else ends(p) for p in problems]))
 
 
 main(sys.argv[1])

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use inertial::consistency::significant;
 use inertial::estimation::{
-    BodyEstimate, Identification, Interval, JointEstimate, Posterior, Residual, TermChoice,
+    BodyEstimate, Identification, Interval, IntervalKind, JointEstimate, Posterior, Residual, TermChoice,
 };
 
 use crate::text::{self, Style, percent, percent_to, with_error};
@@ -27,7 +27,7 @@ pub fn text(result: &Identification, style: Style) -> String {
     out += "\n";
     out += &text::table(style, ["base parameter", "value", "standard error", "relative"], 3, parameters);
     out += &intervals(&result.intervals, style);
-    out += &result.posterior.as_ref().map_or_else(String::new, |p| posterior(p, &result.bodies, style));
+    out += &result.posterior.as_ref().map_or_else(String::new, |p| posterior(p, style));
     if let Some(essential) = &result.essential {
         let _ = writeln!(
             out,
@@ -69,19 +69,35 @@ fn intervals(intervals: &[Interval], style: Style) -> String {
         return String::new();
     }
     let end = |x: Option<f64>| x.map_or_else(|| "unbounded".to_owned(), |x| significant(x, 6));
-    let rows = intervals.iter().map(|i| [i.name.clone(), end(i.lower), end(i.upper)]);
-    format!("\n{}", text::table(style, ["guaranteed interval", "from", "to"], 2, rows))
+    let rows = intervals.iter().map(|i| [interval_name(&i.name, i.kind), end(i.lower), end(i.upper)]);
+    let mut out = format!("\n{}", text::table(style, ["guaranteed interval", "from", "to"], 2, rows));
+    let is_wide = |i: &&Interval| {
+        let width = i.upper.zip(i.lower).map(|(upper, lower)| upper - lower);
+        i.gap.zip(width).is_some_and(|(gap, width)| gap > 0.01 * width)
+    };
+    let wide: Vec<_> = intervals.iter().filter(is_wide).map(|i| i.name.as_str()).collect();
+    if !wide.is_empty() {
+        let _ = writeln!(
+            out,
+            "note: rounding errors stopped the search early for {}: these intervals hold, but are not the smallest",
+            wide.join(", ")
+        );
+    }
+    out
+}
+
+/// Returns the name of the value of an interval; tells base parameters from plain parameters with the same name.
+fn interval_name(name: &str, kind: IntervalKind) -> String {
+    match kind {
+        IntervalKind::Base => format!("{name} (base)"),
+        _ => name.to_owned(),
+    }
 }
 
 /// Formats a table of credible intervals of masses and centres of mass; the JSON contains all others.
-fn posterior(posterior: &Posterior, bodies: &[BodyEstimate], style: Style) -> String {
-    let own = |name: &str| {
-        let parts = name.rsplit_once('.');
-        parts.is_some_and(|(body, part)| {
-            matches!(part, "m" | "cx" | "cy" | "cz") && bodies.iter().any(|b| b.name == body)
-        })
-    };
-    let rows = posterior.intervals.iter().filter(|i| own(&i.name)).map(|i| {
+fn posterior(posterior: &Posterior, style: Style) -> String {
+    let own = |kind: IntervalKind| matches!(kind, IntervalKind::Mass | IntervalKind::Com);
+    let rows = posterior.intervals.iter().filter(|i| own(i.kind)).map(|i| {
         let [lower, median, upper] = [i.lower, i.median, i.upper].map(|x| significant(x, 4));
         [i.name.clone(), lower, median, upper]
     });

@@ -7,11 +7,13 @@ use inertial::dynamics::{Workspace, body_accelerations};
 use inertial::estimation::{
     Estimator, Identification, IdentifyOptions, SensorMotion, SingleBody, Solver, TRACE_OF_PRIOR, Wrenches,
 };
-use inertial::linalg::SplitMix;
+use inertial::linalg::{SplitMix, Triangle};
 use inertial::mechanism::{BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
-use inertial::spatial::{Inertia, Motion, Pose};
-use nalgebra::{DMatrix, Matrix3, Vector3, matrix, vector};
+use inertial::optimize::{ConicLeastSquares, Options as ConicOptions};
+use inertial::spatial::{Inertia, Motion, Pose, body_regressor};
+use nalgebra::{DMatrix, DVector, Matrix3, Vector3, matrix, vector};
 
+use crate::studies::rotation_formulations::{FORMULATIONS, FormulationResult, solve};
 use crate::{Error, Result};
 
 /// Times from point to point (s), as in the paper.
@@ -80,6 +82,23 @@ pub struct Row {
     pub plain: Identification,
     /// Physically consistent estimates (problem 22 of the paper) without a prior, by [`SOLVERS`].
     pub consistent: Vec<Identification>,
+    /// Solutions of problem 22 in the formulations that the paper compares.
+    pub formulations: Vec<FormulationResult>,
+    /// Certified minimum of the cost of these formulations, by [`Solver::Barrier`].
+    pub least_cost: f64,
+}
+
+/// Returns the velocity of a body-fixed frame and its acceleration minus gravity, in the frame.
+fn sensor_motion(
+    arm: &Mechanism,
+    workspace: &mut Workspace,
+    (body, frame): (usize, &Pose<f64>),
+    [q, v, a]: [&[f64]; 3],
+) -> Result<[Motion<f64>; 2]> {
+    body_accelerations(arm, workspace, q, v, a)?;
+    let gravity = workspace.poses()[body].rotation.tr_mul(&arm.gravity());
+    let proper = workspace.accelerations()[body] - Motion::new(Vector3::zeros(), gravity);
+    Ok([workspace.velocities()[body], proper].map(|m| frame.pull_motion(&m)))
 }
 
 /// Simulates a log and identifies the body from it.
@@ -109,10 +128,7 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
             (q[j], v[j], a[j]) = (from[j] + step * p, step * dp / time, step * ddp / (time * time));
             angles[j].push(q[j] + NOISE[2] * random.normal());
         }
-        body_accelerations(&arm, &mut workspace, &q, &v, &a)?;
-        let gravity = workspace.poses()[body].rotation.tr_mul(&arm.gravity());
-        let proper = workspace.accelerations()[body] - Motion::new(Vector3::zeros(), gravity);
-        let motion = [workspace.velocities()[body], proper].map(|m| sensor.pull_motion(&m));
+        let motion = sensor_motion(&arm, &mut workspace, (body, &sensor), [&q, &v, &a])?;
         let exact = truth().wrench(&motion[0], &motion[1]);
         for (i, x) in exact.linear.iter().chain(exact.angular.iter()).enumerate() {
             wrench.push(x + OFFSET[i] + NOISE[i / 3] * random.normal());
@@ -144,8 +160,35 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
         single.identify(&equations, &summary, None, &options)
     };
     let consistent = SOLVERS.iter().map(|&solver| identify(Estimator::Consistent, solver));
+    // Rows [offsets | parameters | wrench], divided by the noise; their factor without the offsets is the problem of the body.
+    let mut factor = Triangle::new(17);
+    for k in 0..q.len() / 3 {
+        let [q, v, a] = [q, v, a].map(|x| &x[3 * k..3 * k + 3]);
+        let [velocity, proper] = sensor_motion(&arm, &mut workspace, (body, &sensor), [q, v, a])?;
+        let regressor = body_regressor(&velocity, &proper);
+        let mut block = DMatrix::zeros(6, 17);
+        for i in 0..6 {
+            block[(i, i)] = 1.0;
+            // The spatial vectors of the library have the moment first.
+            block.view_mut((i, 6), (1, 10)).copy_from(&regressor.row((i + 3) % 6));
+            block[(i, 16)] = used[6 * k + i];
+            block.row_mut(i).scale_mut(NOISE[i / 3].recip());
+        }
+        factor.absorb(block.as_mut_slice(), 6).map_err(inertial::Error::from)?;
+    }
+    let factor = factor.matrix();
+    let rows = factor.view((6, 6), (10, 10)).into_owned();
+    let right = factor.view((6, 16), (10, 1)).column(0).into_owned();
+    let formulations = FORMULATIONS.iter().map(|&f| solve(f, &rows, &right)).collect::<Result<_>>()?;
+    let gram = rows.tr_mul(&rows);
+    let problem = ConicLeastSquares::body(gram, rows.tr_mul(&right), 0.5 * right.norm_squared());
+    let ball = Inertia::from_com(1.0, Vector3::zeros(), Matrix3::from_diagonal_element(0.02));
+    let start = DVector::from_column_slice(ball.parameters().as_slice());
+    let least_cost = problem.solve(&start, &ConicOptions::default(), |_, _| true)?.lower_bound;
     Ok(Row {
         time,
+        formulations,
+        least_cost,
         plain: identify(Estimator::Wls, Solver::default())?,
         consistent: consistent.collect::<inertial::Result<_>>()?,
     })

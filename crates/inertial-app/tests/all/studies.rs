@@ -29,6 +29,21 @@ fn open_loops_raise_the_sampled_rank() {
     assert!(found.rows.windows(2).all(|w| w[0].rank <= w[1].rank && w[0].residual <= w[1].residual));
 }
 
+/// All formulations of the principal axes reach the certified minimum if the motion is fast.
+#[test]
+fn formulations_of_the_axes_reach_the_certified_minimum() {
+    let row = slow_motion::run(1.0, 1).unwrap();
+    let found: Vec<_> =
+        row.formulations.iter().map(|f| (f.formulation.variables(), f.formulation.constraints())).collect();
+    // Mass, centre of mass and moments with four signs; three, four or nine coordinates of the axes.
+    assert_eq!(found, [(10, 4), (11, 5), (16, 10)]);
+    for solution in &row.formulations {
+        let excess = solution.cost / row.least_cost - 1.0;
+        // The solver stops at a predicted decrease of 1e-12 of the cost; the bound leaves room for slow convergence.
+        assert!((-1e-8..1e-6).contains(&excess), "{:?}: {excess:e}", solution.formulation);
+    }
+}
+
 #[test]
 #[ignore = "long: repeated experiments"]
 fn slow_motion_has_impossible_least_squares_and_possible_bodies() {

@@ -35,7 +35,7 @@ mod redundant_terms;
 mod warning;
 
 pub use consistent::bounds::{BodyBounds, Bounds, Ellipsoid, Span};
-pub use consistent::intervals::{Interval, IntervalOptions, NoiseBounds, Quantity, intervals};
+pub use consistent::intervals::{Interval, IntervalKind, IntervalOptions, NoiseBounds, Quantity, intervals};
 pub use consistent::posterior::{CredibleInterval, Posterior, PosteriorOptions, posterior};
 pub use consistent::prior::Prior;
 pub use consistent::{Consistency, ConsistentFit, PriorKind};

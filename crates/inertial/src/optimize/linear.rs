@@ -12,11 +12,14 @@ use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::Inequality;
 use super::status::SolverStatus;
-use crate::linalg::Cholesky;
+use crate::linalg::Triangle;
 use crate::{Error, Result};
 
-/// Requested gap, relative to the width of the feasible set along the cost.
+/// Requested gap, relative to the minimum.
 const RELATIVE_GAP: f64 = 1e-9;
+
+/// Requested gap, relative to the width of the feasible set along the cost, if the minimum is close to zero.
+const GAP_AT_ZERO: f64 = 1e-14;
 
 /// Factor of the weight of the cost from one central point to the next.
 const GROWTH: f64 = 8.0;
@@ -26,6 +29,9 @@ const CENTRED: f64 = 1e-3;
 
 /// Largest number of Newton steps.
 const MOST_STEPS: usize = 600;
+
+/// Number of successive steps without a smaller decrement after which rounding errors prevent progress.
+const MOST_UNCHANGED: usize = 20;
 
 /// Relaxation of all constraints, relative to their sizes, below which a point counts as strictly feasible.
 const STRICTLY: f64 = -1e-9;
@@ -98,7 +104,47 @@ pub struct Minimum {
 /// Gradient and Hessian of the barrier.
 struct Slope {
     gradient: DVector<f64>,
-    hessian: DMatrix<f64>,
+    /// Triangular factor `R` of the Hessian `RᵀR`.
+    root: Triangle,
+}
+
+impl Slope {
+    /// Solves `RᵀR x = b`. Returns `R⁻ᵀ b` and `x`, or `None` if the factor is singular.
+    fn solve(&self, b: &DVector<f64>) -> Option<(DVector<f64>, DVector<f64>)> {
+        let (n, mut half) = (b.len(), b.clone());
+        for i in 0..n {
+            let row = self.root.row(i);
+            half[i] /= row[i];
+            for j in i + 1..n {
+                half[j] -= row[j] * half[i];
+            }
+        }
+        let mut x = half.clone();
+        for i in (0..n).rev() {
+            let row = self.root.row(i);
+            let known: f64 = (i + 1..n).map(|j| row[j] * x[j]).sum();
+            x[i] = (x[i] - known) / row[i];
+        }
+        x.iter().all(|v| v.is_finite()).then_some((half, x))
+    }
+}
+
+/// Rows whose Gram matrix is a Hessian, column by column.
+struct RootRows {
+    entries: Vec<f64>,
+    count: usize,
+}
+
+impl RootRows {
+    /// Reserves `count` rows of `width` columns.
+    fn zeros(count: usize, width: usize) -> Self {
+        Self { entries: vec![0.0; count * width], count }
+    }
+
+    /// Adds to an entry. Constraints may name a variable twice.
+    fn add(&mut self, row: usize, column: usize, value: f64) {
+        self.entries[column * self.count + row] += value;
+    }
 }
 
 impl LinearConic {
@@ -120,31 +166,52 @@ impl LinearConic {
     }
 
     /// Computes the derivatives of the barrier; `None` outside of the feasible set.
+    ///
+    /// The Hessian is a sum of squares. Its factor comes from the rows by reflections: near the boundary the Hessian has
+    /// condition numbers up to 1e18, which its own factorization would not survive.
     fn slope(&self, x: &DVector<f64>) -> Option<Slope> {
         let n = self.len();
-        let mut out = Slope { gradient: DVector::zeros(n), hessian: DMatrix::zeros(n, n) };
+        let norm_rows: usize = self.norms.iter().map(|b| b.rows.nrows() + 2).sum();
+        let count = 16 * self.semidefinite.len() + norm_rows + self.inequalities.len();
+        let mut rows = RootRows::zeros(count, n);
+        let mut gradient = DVector::zeros(n);
+        let mut next = 0;
         for constraint in &self.semidefinite {
-            let inverse = constraint.at(x).cholesky()?.inverse();
-            let products: Vec<_> = constraint.terms.iter().map(|(i, m)| (*i, inverse * m)).collect();
-            for (i, a) in &products {
-                out.gradient[*i] -= a.trace();
-                for (j, b) in &products {
-                    out.hessian[(*i, *j)] += a.transpose().dot(b);
+            // With M = L Lᵀ the second derivative of −log det is the product of the matrices L⁻¹ Mᵢ L⁻ᵀ.
+            let inverse = constraint.at(x).cholesky()?.l().try_inverse()?;
+            for (i, m) in &constraint.terms {
+                let scaled = inverse * m * inverse.transpose();
+                gradient[*i] -= scaled.trace();
+                for (k, &value) in scaled.iter().enumerate() {
+                    rows.add(next + k, *i, value);
                 }
             }
+            next += 16;
         }
         for bound in &self.norms {
             let inner = &bound.rows * x - &bound.target;
             let right = bound.slope.dot(x) + bound.radius;
-            let gap = (right - inner.norm()) * (right + inner.norm());
+            let length = inner.norm();
+            let gap = (right - length) * (right + length);
             if right <= 0.0 || gap <= 0.0 {
                 return None;
             }
-            let direction = (&bound.slope * right - bound.rows.tr_mul(&inner)) * (2.0 / gap);
-            out.gradient -= &direction;
-            out.hessian.ger(1.0, &direction, &direction, 1.0);
-            out.hessian.ger(-2.0 / gap, &bound.slope, &bound.slope, 1.0);
-            out.hessian.gemm_tr(2.0 / gap, &bound.rows, &bound.rows, 1.0);
+            // With the direction u of the residual and its length ρ, the barrier is −log(h − ρ) − log(h + ρ) along u
+            // (h: right-hand side), and has the curvature 2/gap across it.
+            let direction = if length > 0.0 { inner / length } else { inner };
+            let along = bound.rows.tr_mul(&direction);
+            let root = (2.0 / gap).sqrt();
+            for j in 0..n {
+                for k in 0..direction.len() {
+                    rows.add(next + k, j, root * (bound.rows[(k, j)] - direction[k] * along[j]));
+                }
+                let (near, far) = (bound.slope[j] - along[j], bound.slope[j] + along[j]);
+                let (near, far) = (near / (right - length), far / (right + length));
+                gradient[j] -= near + far;
+                rows.add(next + direction.len(), j, near);
+                rows.add(next + direction.len() + 1, j, far);
+            }
+            next += direction.len() + 2;
         }
         for constraint in &self.inequalities {
             let slack = constraint.slack(x);
@@ -152,13 +219,31 @@ impl LinearConic {
                 return None;
             }
             for &(i, a) in &constraint.coefficients {
-                out.gradient[i] -= a / slack;
-                for &(j, b) in &constraint.coefficients {
-                    out.hessian[(i, j)] += a / slack * (b / slack);
-                }
+                gradient[i] -= a / slack;
+                rows.add(next, i, a / slack);
             }
+            next += 1;
         }
-        Some(out)
+        let mut root = Triangle::new(n);
+        root.absorb(&mut rows.entries, count).ok()?;
+        Some(Slope { gradient, root })
+    }
+
+    /// Moves a strictly feasible point towards the minimum of the barrier, a good start for every cost.
+    pub fn centred(&self, start: &DVector<f64>) -> DVector<f64> {
+        let mut x = start.clone();
+        for _ in 0..MOST_STEPS {
+            let Some((step, decrement)) = self.step(&x, 0.0) else { break };
+            if decrement < 0.25 {
+                break;
+            }
+            let next = &x + step * (1.0 / (1.0 + decrement));
+            if !self.is_inside(&next) || next == x {
+                break;
+            }
+            x = next;
+        }
+        x
     }
 
     /// Minimizes the cost from a strictly feasible point.
@@ -170,7 +255,8 @@ impl LinearConic {
     fn minimize_until(&self, start: &DVector<f64>, enough: impl Fn(&Minimum) -> bool) -> Result<Minimum> {
         let outside = || Error::Numeric("the start of the minimization is not strictly feasible".into());
         let first = self.slope(start).ok_or_else(outside)?;
-        let along = Cholesky::new(&first.hessian)?.solve(&self.cost)?.dot(&self.cost).sqrt();
+        let singular = || Error::Numeric("the feasible set of the minimization is not bounded".into());
+        let along = first.solve(&self.cost).ok_or_else(singular)?.0.norm();
         let mut best = Minimum {
             x: start.clone(),
             value: self.cost.dot(start),
@@ -183,9 +269,10 @@ impl LinearConic {
             best.status = SolverStatus::Converged;
             return Ok(best);
         }
-        let (root, goal) = (self.parameter().sqrt(), RELATIVE_GAP * along);
+        let root = self.parameter().sqrt();
         let mut weight = along.recip();
         let mut x = start.clone();
+        let (mut before, mut unchanged) = (f64::INFINITY, 0);
         while best.steps < MOST_STEPS {
             best.steps += 1;
             let Some((step, decrement)) = self.step(&x, weight) else {
@@ -201,16 +288,25 @@ impl LinearConic {
                     best.x.copy_from(&x);
                 }
             }
-            if best.value - best.lower_bound <= goal {
+            if best.value - best.lower_bound <= (RELATIVE_GAP * best.value.abs()).max(GAP_AT_ZERO * along) {
                 best.status = SolverStatus::Converged;
                 break;
             }
-            if decrement <= CENTRED {
+            // Close to a central point the decrement is squared by each step, unless it consists of rounding errors.
+            let at_rounding = before < 0.25 && decrement < 0.25 && decrement > 0.5 * before;
+            unchanged = if decrement < before { 0 } else { unchanged + 1 };
+            before = decrement;
+            if unchanged > MOST_UNCHANGED {
+                best.status = SolverStatus::Stalled;
+                break;
+            }
+            if decrement <= CENTRED || at_rounding {
                 if enough(&best) {
                     best.status = SolverStatus::Stopped;
                     break;
                 }
                 weight *= GROWTH;
+                before = f64::INFINITY;
                 continue;
             }
             let mut length = if decrement < 0.25 { 1.0 } else { 1.0 / (1.0 + decrement) };
@@ -228,14 +324,11 @@ impl LinearConic {
         Ok(best)
     }
 
-    /// Computes the Newton step of `weight · c·x + φ` and its decrement; `None` if the Hessian is not positive definite due to
-    /// rounding.
+    /// Computes the Newton step of `weight · c·x + φ` and its decrement; `None` if the Hessian is singular due to rounding.
     fn step(&self, x: &DVector<f64>, weight: f64) -> Option<(DVector<f64>, f64)> {
-        let Slope { gradient, hessian } = self.slope(x)?;
-        let gradient = gradient + &self.cost * weight;
-        let step = -Cholesky::new(&hessian).ok()?.solve(&gradient).ok()?;
-        let decrement = -step.dot(&gradient);
-        (decrement >= 0.0).then(|| (step, decrement.sqrt()))
+        let slope = self.slope(x)?;
+        let (half, step) = slope.solve(&(&slope.gradient + &self.cost * weight))?;
+        Some((-step, half.norm()))
     }
 
     /// Finds a strictly feasible point near `start`; `None` if it is proven that there is none.

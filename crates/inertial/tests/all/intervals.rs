@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::common::Rng;
 use crate::common::logs::{FRICTION, model, simulate};
 use crate::common::python::run;
+use crate::common::{Rng, reference_regressor};
 use inertial::consistency::judge_printed;
 use inertial::estimation::{
-    Equations, Identification, IdentifyOptions, IntervalOptions, NoiseBounds, Quantity, SensorMotion,
-    SingleBody, Wrenches, identify,
+    Equations, Identification, IdentifyOptions, IntervalOptions, JointTerms, NoiseBounds, Quantity,
+    SensorMotion, SingleBody, Wrenches, identify,
 };
 use inertial::mechanism::DEFAULT_SNAP;
 use inertial::optimize::Inequality;
@@ -197,6 +197,59 @@ fn ends_are_those_of_cvxpy() {
             );
         }
     }
+}
+
+/// Intervals of robots are the smallest, although many directions of their parameters are unbounded.
+#[test]
+fn ends_of_robots_are_those_of_cvxpy() {
+    let mut rng = Rng(8);
+    let (mut problems, mut found) = (Vec::new(), Vec::new());
+    for name in ["planar-2r", "scara"] {
+        let mechanism = model(name);
+        let equations = Equations::new(&mechanism, JointTerms::default(), DEFAULT_SNAP).unwrap();
+        let mut log = simulate(&mechanism, JointTerms::default(), 100, &mut rng);
+        log.tau.iter_mut().for_each(|t| *t += rng.range(-0.2, 0.2));
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        let mut rows: Vec<Vec<f64>> = Vec::new();
+        for t in 0..log.count {
+            let (q, v, a) = (&log.q[t * nq..][..nq], &log.v[t * nv..][..nv], &log.a[t * nv..][..nv]);
+            let y = reference_regressor(&mechanism, q, v, a);
+            rows.extend(y.row_iter().map(|row| row.iter().copied().collect::<Vec<_>>()));
+        }
+        let bodies = mechanism.bodies().len();
+        problems
+            .push(json!({"regressor": rows, "forces": log.tau, "bounds": vec![0.2; nv], "bodies": bodies}));
+        let options = IdentifyOptions::default().with(|o| {
+            o.intervals = Some(IntervalOptions::default().with(|o| {
+                o.quantities = vec![Quantity::Mass, Quantity::FirstMoment];
+                o.noise = NoiseBounds(vec![(String::new(), 0.2)]);
+            }));
+        });
+        let intervals = identify(&equations, &log.summary(&equations), None, &options).unwrap().intervals;
+        // Masses come first; the reference lists the first moments of a body after its mass.
+        let (masses, moments) = intervals.split_at(bodies);
+        let of_body = |b: usize| [&masses[b..=b], &moments[3 * b..3 * b + 3]].concat();
+        found.push((0..bodies).flat_map(of_body).collect::<Vec<_>>());
+    }
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("robot_interval_problems.json");
+    std::fs::write(&path, serde_json::to_string(&problems).unwrap()).unwrap();
+    let Some(answer) = run("oracle_intervals.py", &[path.to_str().unwrap()]) else { return };
+    let answers: Vec<Vec<[Option<f64>; 2]>> = serde_json::from_str(&answer).unwrap();
+    let (mut bounded, mut unbounded) = (0, 0);
+    for (intervals, answers) in found.iter().zip(&answers) {
+        assert_eq!(intervals.len(), answers.len());
+        for (interval, [lower, upper]) in intervals.iter().zip(answers) {
+            let width = lower.zip(*upper).map_or(1.0, |(lower, upper)| upper - lower);
+            for (end, truth) in [(interval.lower, *lower), (interval.upper, *upper)] {
+                // Bodies are limited to 10,000 times the estimate, which changes ends by about the inverse.
+                let close = |(a, b): (f64, f64)| (a - b).abs() <= 1e-4 * width.max(b.abs());
+                assert_eq!(end.is_some(), truth.is_some(), "{interval:?} {lower:?} {upper:?}");
+                assert!(end.zip(truth).is_none_or(close), "{interval:?} {lower:?} {upper:?}");
+                *(if end.is_some() { &mut bounded } else { &mut unbounded }) += 1;
+            }
+        }
+    }
+    assert!(bounded > 15 && unbounded > 5, "{bounded} {unbounded}");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! and Cooper).
 
 use nalgebra::{DMatrix, DVector, Matrix4};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,14 +22,15 @@ use crate::optimize::linear::{LinearConic, NormBound, Semidefinite};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Result};
 
-/// Size of bodies and terms, relative to the estimate, from which they count as unbounded.
-const UNBOUNDED: f64 = 1e4;
+/// Size of bodies and terms, relative to the estimate, that a first search is limited to.
+const FIRST_LIMIT: f64 = 1e2;
 
-/// Factor by which this limit is increased to test whether an end of an interval depends on it.
-const WIDER: f64 = 100.0;
+/// Size of bodies and terms, relative to the estimate, that intervals are guaranteed for.
+const LIMIT: f64 = 1e4;
 
-/// Largest relative change of an end that does not count as unbounded.
-const SETTLED: f64 = 1e-3;
+/// Largest relative change of an end between both limits that does not count as unbounded. An unbounded end grows at least with
+/// the root of the limit, that is ten times.
+const SETTLED: f64 = 1e-2;
 
 /// Quantities for which intervals are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,37 @@ pub enum Quantity {
     Inertia,
     /// Base parameters.
     Base,
+}
+
+/// Kinds of values that intervals are given for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum IntervalKind {
+    /// Base parameter (combination of parameters) or joint term.
+    Base,
+    /// Mass of a body.
+    Mass,
+    /// Coordinate of a centre of mass.
+    Com,
+    /// First moment of mass.
+    FirstMoment,
+    /// Inertia about the origin of the body's frame.
+    Inertia,
+    /// Inertia about the centre of mass.
+    CentralInertia,
+}
+
+impl From<Quantity> for IntervalKind {
+    fn from(quantity: Quantity) -> Self {
+        match quantity {
+            Quantity::Mass => Self::Mass,
+            Quantity::Com => Self::Com,
+            Quantity::FirstMoment => Self::FirstMoment,
+            Quantity::Inertia => Self::Inertia,
+            Quantity::Base => Self::Base,
+        }
+    }
 }
 
 /// Bounds on the noise of forces. A bound applies to the forces whose name equals or begins with the given name. An empty name
@@ -94,6 +127,8 @@ crate::with_changes!(IntervalOptions);
 pub struct Interval {
     /// Name of the value as `BODY.NAME`; `cx`, `cy` and `cz` are the centre of mass.
     pub name: String,
+    /// Kind of the value. A base parameter can have the name of a plain parameter.
+    pub kind: IntervalKind,
     /// Proven lower end; absent if the data do not bound it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower: Option<f64>,
@@ -117,19 +152,21 @@ pub fn intervals(
     let problem = ConsistentProblem::new(equations, summary, squares, wanted)?;
     let start = problem.solve(wanted, |_, _| true)?.x;
     let set = |reach| FeasibleSet::new(equations, summary, &problem, &start, &bounds, reach);
-    let sets = FeasibleSets { usual: set(UNBOUNDED)?, wide: set(WIDER * UNBOUNDED)? };
-    let mut out = Vec::new();
+    let sets = FeasibleSets { first: set(FIRST_LIMIT)?, wide: set(LIMIT)? };
+    let mut values = Vec::new();
     for &quantity in &options.quantities {
         if quantity == Quantity::Base {
-            for (i, combination) in equations.regrouping.combinations.iter().enumerate() {
-                out.push(sets.interval(equations.names[i].clone(), combination)?);
+            for (name, combination) in equations.names.iter().zip(&equations.regrouping.combinations) {
+                let value = Value::Form { form: combination.clone(), least: f64::NEG_INFINITY };
+                values.push((name.clone(), quantity, value));
             }
             continue;
         }
         for (name, offset) in bodies(equations.mechanism()) {
             if quantity == Quantity::Com {
                 for (k, axis) in ["cx", "cy", "cz"].iter().enumerate() {
-                    out.push(sets.quotient(format!("{name}.{axis}"), offset + 1 + k, offset)?);
+                    let value = Value::Quotient { above: offset + 1 + k, below: offset };
+                    values.push((format!("{name}.{axis}"), quantity, value));
                 }
                 continue;
             }
@@ -139,12 +176,22 @@ pub fn intervals(
                 _ => 4..10,
             };
             for k in places {
-                let name = format!("{name}.{}", PARAMETER_NAMES[k]);
-                out.push(sets.interval(name, &[(offset + k, 1.0)])?);
+                // Masses and moments of inertia of consistent bodies are not negative.
+                let least = if matches!(k, 0 | 4 | 7 | 9) { 0.0 } else { f64::NEG_INFINITY };
+                let value = Value::Form { form: vec![(offset + k, 1.0)], least };
+                values.push((format!("{name}.{}", PARAMETER_NAMES[k]), quantity, value));
             }
         }
     }
-    Ok(out)
+    values.into_par_iter().map(|(name, quantity, value)| sets.interval(name, quantity, &value)).collect()
+}
+
+/// Value of which an interval is computed.
+enum Value {
+    /// Linear form that is known to be at least `least`.
+    Form { form: Vec<(usize, f64)>, least: f64 },
+    /// `x[above]/x[below]`.
+    Quotient { above: usize, below: usize },
 }
 
 /// Returns the bodies with ten parameters and the offsets of their parameters.
@@ -221,6 +268,7 @@ impl FeasibleSet {
                 equations.row_names()[worst.1]
             ))
         })?;
+        let inside = conic.centred(&inside);
         Ok(Self { conic, guards, inside })
     }
 
@@ -278,36 +326,40 @@ struct End {
 
 /// Feasible set with two different limits that keep it bounded.
 struct FeasibleSets {
-    usual: FeasibleSet,
+    first: FeasibleSet,
     wide: FeasibleSet,
 }
 
 impl FeasibleSets {
-    fn interval(&self, name: String, form: &[(usize, f64)]) -> Result<Interval> {
-        Self::ends(name, |sign| self.usual.least(form, sign), |sign| self.wide.least(form, sign))
-    }
-
-    /// Returns the interval of `x[above]/x[below]`.
-    fn quotient(&self, name: String, above: usize, below: usize) -> Result<Interval> {
-        Self::ends(
-            name,
-            |sign| self.usual.least_quotient(above, below, sign),
-            |sign| self.wide.least_quotient(above, below, sign),
-        )
+    /// Returns the interval of a value.
+    fn interval(&self, name: String, quantity: Quantity, value: &Value) -> Result<Interval> {
+        let (first, wide) = (&self.first, &self.wide);
+        match *value {
+            Value::Form { ref form, least } => {
+                let mut out = Self::ends(name, quantity, |s| first.least(form, s), |s| wide.least(form, s))?;
+                out.lower = out.lower.map(|lower| lower.max(least));
+                Ok(out)
+            }
+            Value::Quotient { above, below } => {
+                let end = |set: &FeasibleSet, sign| set.least_quotient(above, below, sign);
+                Self::ends(name, quantity, |s| end(first, s), |s| end(wide, s))
+            }
+        }
     }
 
     /// Computes both ends of an interval.
     fn ends(
         name: String,
-        usual: impl Fn(f64) -> Result<End>,
+        quantity: Quantity,
+        first: impl Fn(f64) -> Result<End>,
         wide: impl Fn(f64) -> Result<End>,
     ) -> Result<Interval> {
         let settled = |sign: f64| -> Result<Option<End>> {
-            let mut end = usual(sign)?;
+            let mut end = first(sign)?;
             if end.at_guard {
                 // Variables that the cost does not depend on may be anywhere. An unbounded cost moves with the limit.
                 let other = wide(sign)?;
-                let allowed = SETTLED * end.bound.abs().max(1.0) + end.gap + other.gap;
+                let allowed = SETTLED * end.bound.abs().max(other.bound.abs()) + end.gap + other.gap;
                 if (other.bound - end.bound).abs() > allowed {
                     return Ok(None);
                 }
@@ -317,7 +369,8 @@ impl FeasibleSets {
         };
         let (lower, upper) = (settled(1.0)?, settled(-1.0)?);
         let gap = lower.zip(upper).map(|(l, u)| l.gap + u.gap);
-        Ok(Interval { name, lower: lower.map(|e| e.bound), upper: upper.map(|e| -e.bound), gap })
+        let (lower, upper) = (lower.map(|e| e.bound), upper.map(|e| -e.bound));
+        Ok(Interval { name, kind: quantity.into(), lower, upper, gap })
     }
 }
 

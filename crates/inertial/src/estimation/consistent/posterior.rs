@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
-use crate::estimation::consistent::intervals::bodies;
+use crate::estimation::consistent::intervals::{IntervalKind, bodies};
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit, ConsistentProblem, data_factor};
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Solver;
@@ -62,6 +62,8 @@ impl Default for PosteriorOptions {
 pub struct CredibleInterval {
     /// Name of the base parameter or joint term, or `BODY.NAME`; `cx`, `cy`, `cz` are the centre of mass, inertias refer to it.
     pub name: String,
+    /// Kind of the value. A base parameter can have the name of a plain parameter.
+    pub kind: IntervalKind,
     /// Lower end. The value is below it with half of the remaining probability.
     pub lower: f64,
     /// Median.
@@ -110,10 +112,12 @@ pub fn posterior(
     let problem = ConsistentProblem::with_factor(equations, summary, squares, &wanted, &factor)?;
     let start = problem.solve(&wanted, |_, _| true)?.x;
     let bodies: Vec<_> = bodies(equations.mechanism()).collect();
-    let mut names = equations.names.clone();
+    let mut names: Vec<_> = equations.names.iter().map(|name| (name.clone(), IntervalKind::Base)).collect();
     for (name, _) in &bodies {
-        let own = ["m", "cx", "cy", "cz"].into_iter().chain(PARAMETER_NAMES[4..].iter().copied());
-        names.extend(own.map(|part| format!("{name}.{part}")));
+        names.push((format!("{name}.m"), IntervalKind::Mass));
+        names.extend(["cx", "cy", "cz"].map(|axis| (format!("{name}.{axis}"), IntervalKind::Com)));
+        let inertias = PARAMETER_NAMES[4..].iter();
+        names.extend(inertias.map(|part| (format!("{name}.{part}"), IntervalKind::CentralInertia)));
     }
     let chain = sample(&mut Sampler::new(&problem.conic, &start, options.seed)?, names.len(), |x, out| {
         out.extend(problem.unknowns(x).iter());
@@ -129,10 +133,10 @@ pub fn posterior(
     let effective_points = chain.effective();
     let tail = 0.5 * (1.0 - options.level);
     let points = chain.points();
-    let intervals = names.into_iter().zip(chain.values).map(|(name, mut values)| {
+    let intervals = names.into_iter().zip(chain.values).map(|((name, kind), mut values)| {
         values.sort_by(f64::total_cmp);
         let [lower, median, upper] = [tail, 0.5, 1.0 - tail].map(|p| quantile(&values, p));
-        CredibleInterval { name, lower, median, upper }
+        CredibleInterval { name, kind, lower, median, upper }
     });
     Ok(Posterior { level: options.level, points, effective_points, intervals: intervals.collect() })
 }

@@ -305,7 +305,8 @@ fn sign(squares: &LeastSquares) -> f64 {
 
 /// Creates a prior from the well-determined values of least squares: a ball with the density of water and the estimated mass and
 /// centre of mass, enlarged by the uncertainty of the centre of mass. It provides the order of magnitude of inertias that the
-/// motion does not excite.
+/// motion does not excite. If the data show that the body is larger than this ball, the ball has the size of the body: the
+/// prior would otherwise bias the inertias of plates and bars, which are ten times those of the ball.
 pub fn measured_prior(values: &[f64; 10], std_errors: &[f64; 10]) -> Inertia<f64> {
     // Lower limit of the mass: its standard error.
     let mass = values[0].max(std_errors[0]).max(f64::MIN_POSITIVE.sqrt());
@@ -313,6 +314,13 @@ pub fn measured_prior(values: &[f64; 10], std_errors: &[f64; 10]) -> Inertia<f64
     let radius = (0.75 * mass / (std::f64::consts::PI * DENSITY)).cbrt();
     let unsure = (1..4).map(|i| std_errors[i]).fold(0.0, f64::max) / mass;
     // Second moment of a ball, m r²/5 along each axis.
-    let moment = mass * (radius * radius / 5.0 + unsure * unsure);
+    let ball = mass * (radius * radius / 5.0 + unsure * unsure);
+    // Half of the trace of the inertia about the centre of mass is the sum of the second moments along the axes.
+    let trace = |x: &[f64; 10]| 0.5 * (x[4] + x[7] + x[9]);
+    let measured = trace(values) - mass * centre.norm_squared();
+    // Upper bound of its standard error, for any correlation of the values.
+    let first = (1..4).map(|i| 2.0 * centre[i - 1].abs() * std_errors[i]).sum::<f64>();
+    let error = trace(std_errors) + first + centre.norm_squared() * std_errors[0];
+    let moment = if measured > error { ball.max(measured / 3.0) } else { ball };
     Inertia::from_com(mass, centre, Matrix3::from_diagonal_element(2.0 * moment))
 }
