@@ -35,8 +35,8 @@ fn formulations_of_the_axes_reach_the_certified_minimum() {
     let row = slow_motion::run(1.0, 1).unwrap();
     let found: Vec<_> =
         row.formulations.iter().map(|f| (f.formulation.variables(), f.formulation.constraints())).collect();
-    // Mass, centre of mass and moments with four signs; three, four or nine coordinates of the axes.
-    assert_eq!(found, [(10, 4), (11, 5), (16, 10)]);
+    // Mass, centre of mass, moments, and three, four or nine coordinates of the axes.
+    assert_eq!(found, [(10, 0), (11, 1), (16, 6)]);
     for solution in &row.formulations {
         let excess = solution.cost / row.least_cost - 1.0;
         // The solver stops at a predicted decrease of 1e-12 of the cost; the bound leaves room for slow convergence.
