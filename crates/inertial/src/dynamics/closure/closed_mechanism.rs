@@ -134,7 +134,7 @@ impl<'m> ClosedMechanism<'m> {
         if locked.is_empty() {
             return Ok(Self::at(constraints, assembly, locked));
         }
-        if locked.iter().map(|&i| mechanism.v_range(i).len()).sum::<usize>() == mechanism.nv() {
+        if locked.iter().map(|&i| mechanism.bodies()[i].v_range().len()).sum::<usize>() == mechanism.nv() {
             return Err(assemble::rigid());
         }
         let locks = locked.iter().map(|&i| lock(mechanism, i, &assembly.q));

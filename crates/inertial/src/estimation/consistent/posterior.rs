@@ -46,13 +46,15 @@ pub struct PosteriorOptions {
     pub level: f64,
     /// Seed of the random numbers.
     pub seed: u64,
+    /// Weight of the bodies' prior; the weight of the estimator if absent.
+    pub prior_weight: Option<f64>,
 }
 
 crate::with_changes!(PosteriorOptions);
 
 impl Default for PosteriorOptions {
     fn default() -> Self {
-        Self { level: 0.95, seed: 1 }
+        Self { level: 0.95, seed: 1, prior_weight: None }
     }
 }
 
@@ -109,6 +111,8 @@ pub fn posterior(
     let independent = problem.covariance(&mode)?;
     let rows = data_factor(equations, summary, squares)?;
     let factor = calibrated(&rows, squares, &independent, &fit.covariance)?;
+    let prior_weight = options.prior_weight.unwrap_or(wanted.prior_weight);
+    let wanted = Consistency { prior_weight, ..wanted };
     let problem = ConsistentProblem::with_factor(equations, summary, squares, &wanted, &factor)?;
     let start = problem.solve(&wanted, |_, _| true)?.x;
     let bodies: Vec<_> = bodies(equations.mechanism()).collect();

@@ -248,6 +248,9 @@ impl SingleBody {
             let values: [f64; 10] = std::array::from_fn(|i| sign * squares.values[i]);
             let body = measured_prior(&values, &std::array::from_fn(|i| errors[i]));
             options.prior = Some(Prior { bodies: vec![body], guessed: Vec::new() });
+            if let Some(posterior) = &mut options.posterior {
+                posterior.prior_weight.get_or_insert(POSTERIOR_WEIGHT * options.prior_weight);
+            }
         }
         if let Some(asked) = &mut options.intervals {
             let bounds = asked.noise.of(&WRENCH_NAMES)?;
@@ -302,6 +305,10 @@ fn with_measurements<T>(
 fn sign(squares: &LeastSquares) -> f64 {
     if squares.values[0] < 0.0 { -1.0 } else { 1.0 }
 }
+
+/// Weight of the prior of credible intervals, relative to that of the estimate, if the prior is a ball derived from the data. A
+/// plate has a tenth of the ball's second moment or less: the density of bodies must be almost flat down to the boundary.
+const POSTERIOR_WEIGHT: f64 = 0.1;
 
 /// Creates a prior from the well-determined values of least squares: a ball with the density of water and the estimated mass and
 /// centre of mass, enlarged by the uncertainty of the centre of mass. It provides the order of magnitude of inertias that the
