@@ -18,8 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURE = ROOT / "docs/figures/architecture.svg"
 # Crates in the order of their layers, with the module levels drawn as columns.
 CRATES = ["inertial-dense", "inertial-libm", "inertial", "inertial-data", "inertial-app", "inertial-report", "inertial-cli", "inertial-py"]
-# Classes of Python refer to each other in both directions, so circles of imports are allowed there.
-CIRCLES_ALLOWED = {"inertial-py"}
 WIDTH, LINE, GAP, MARGIN, PAD = 1240, 22, 8, 16, 12
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #1f2937 }
@@ -144,8 +142,7 @@ def drawing() -> str:
     shapes, y = [], MARGIN
     for crate in sorted(CRATES, key=lambda c: (order[c], CRATES.index(c))):
         found = modules(crate)
-        if crate not in CIRCLES_ALLOWED:
-            levels({name: others for name, (_, others) in found.items()}, f"crates/{crate}")
+        levels({name: others for name, (_, others) in found.items()}, f"crates/{crate}")
         top, box = y, len(shapes)
         y += PAD + LINE
         if crate == "inertial":

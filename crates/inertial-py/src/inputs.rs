@@ -13,7 +13,6 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use crate::errors::{Kind, LogError, of_inputs};
-use crate::summary::Summary;
 
 /// Inputs by name. Unknown names are files.
 #[derive(Clone, Default)]
@@ -176,6 +175,11 @@ impl Inputs {
         Arc::clone(&self.held)
     }
 
+    /// Adds a summary.
+    pub fn add_summary(&mut self, name: String, summary: estimation::Summary) {
+        self.change().summaries.insert(name, summary);
+    }
+
     fn change(&mut self) -> &mut Held {
         Arc::make_mut(&mut self.held)
     }
@@ -225,10 +229,5 @@ impl Inputs {
         held.tables.insert(name.clone(), log);
         held.logs.insert(name);
         Ok(())
-    }
-
-    /// Adds a summary.
-    fn add_summary(&mut self, name: String, summary: &Bound<'_, Summary>) {
-        self.change().summaries.insert(name, summary.get().value());
     }
 }

@@ -243,6 +243,11 @@ impl Summary {
         self.value.samples
     }
 
+    /// Adds this summary to the inputs of a call.
+    fn add_to(&self, mut inputs: PyRefMut<'_, Inputs>, name: String) {
+        inputs.add_summary(name, self.value());
+    }
+
     /// Returns this summary with further logs added, prepared as `identify` does, and the notes on them.
     #[pyo3(signature = (inputs, logs, tell=None))]
     fn with_logs(

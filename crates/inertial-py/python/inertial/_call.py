@@ -162,7 +162,7 @@ class Call:
         """The name of a summary."""
         self._summaries += 1
         name = f"summary {self._summaries}"
-        self.inputs.add_summary(name, summary.native)
+        summary.native.add_to(self.inputs, name)
         self.texts.update(summary.native.texts)
         self.notes += summary.notes
         return name
