@@ -7,3 +7,5 @@ pub(crate) mod mapped;
 pub(crate) mod pattern;
 pub(crate) mod recognition;
 pub(crate) mod units;
+
+pub(crate) use recognition::{is_unit, unit_suffix};

@@ -76,21 +76,25 @@ const UNITS: [(&str, Dimension, f64); 47] = [
 
 /// Looks up a unit; spaces, dots and stars between its parts are ignored, `µ` is `u` and `²` is `^2`.
 pub(crate) fn unit(name: &str) -> Option<(Dimension, f64)> {
-    let plain: String = name
-        .chars()
+    let plain = plain(name);
+    UNITS.iter().find(|(known, ..)| *known == plain).map(|&(_, dimension, size)| (dimension, size))
+}
+
+fn plain(name: &str) -> String {
+    name.chars()
         .filter(|c| !matches!(c, ' ' | '·' | '.' | '*'))
         .flat_map(|c| match c {
             'µ' | 'μ' => vec!['u'],
             '²' => vec!['^', '2'],
             other => vec![other],
         })
-        .collect();
-    UNITS.iter().find(|(known, ..)| *known == plain).map(|&(_, dimension, size)| (dimension, size))
+        .collect()
 }
 
 /// Returns the unit of a name in its usual spelling.
 pub(crate) fn spelling(name: &str) -> Option<&'static str> {
-    UNITS.iter().find(|(known, ..)| *known == name).map(|&(known, ..)| known)
+    let plain = plain(name);
+    UNITS.iter().find(|(known, ..)| *known == plain).map(|&(known, ..)| known)
 }
 
 /// Returns the dimensions that a named column may have; empty if the name is unknown.

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
+use crate::columns::unit_suffix;
 use crate::formats::read_ahead::ReadAhead;
 use crate::formats::text::cells::{Fault, Separator, cells, number, parse_line};
-use crate::formats::text::dialect;
+use crate::formats::text::{dialect, preamble};
 use crate::log::check_names;
 use crate::reader::{LogRows, Reader};
 use crate::{Error, Log, Place, Result, plain_io};
@@ -24,11 +25,14 @@ const CHUNK: usize = 1 << 20;
 const PIECE: usize = 1 << 16;
 /// Maximum length of a header or row: a text without a line break within this length is not CSV.
 const LONGEST_LINE: usize = 16 << 20;
+/// Maximum size of the text that is searched for a header, and number of lines that are searched first.
+const MOST_PREAMBLE: usize = 4 << 20;
+const FEW_LINES: usize = 8;
 /// Maximum size of consecutive empty lines, because a small compressed file may contain any number of them.
 const MOST_BLANK: usize = 64 << 20;
 
-/// Reader of text tables in chunks: cells separated by commas, semicolons, tabs or spaces, with decimal points or commas.
-/// Lines that start with `#` are comments. Columns of a file without a header are called `column_1`, `column_2` and so on.
+/// Reader of text tables in chunks: cells separated by commas, semicolons, tabs, vertical bars or spaces, with decimal points or commas.
+/// Lines that start with `#` are comments; other lines before the header are skipped. Columns of a file without a header are called `column_1`, `column_2` and so on.
 ///
 /// Rows are returned as soon as the stream provides them, so a growing stream can be followed.
 ///
@@ -120,14 +124,23 @@ impl<'a> CsvReader<'a> {
             left: LogRows::default(),
             taken: 0,
         };
-        let (first, comment) = out.skip_to_table()?;
-        let head = dialect::head(&first, comment.as_deref())
+        let (mut first, mut comment) = out.skip_to_table()?;
+        let given = preamble::named_separator(&first);
+        if given.is_some() {
+            out.drop_line();
+            (first, comment) = out.skip_to_table()?;
+        }
+        if dialect::no_table(&first).is_none() && out.skip_preamble()? {
+            (first, comment) = out.skip_to_table()?;
+        }
+        let head = dialect::head(&first, comment.as_deref(), given)
             .map_err(|message| Error::read(Place::file(&out.file).row(out.line), message))?;
         (out.separator, out.header, out.named) = (head.separator, head.names, head.named);
-        check_names(&Place::file(&out.file), &out.header)?;
         if !head.is_row {
             out.drop_line();
+            out.take_units();
         }
+        check_names(&Place::file(&out.file), &out.header)?;
         out.select(&(0..out.header.len()).collect::<Vec<_>>());
         Ok(out)
     }
@@ -160,6 +173,45 @@ impl<'a> CsvReader<'a> {
             }
             self.drop_line();
         }
+    }
+
+    /// Removes the lines before the header; returns whether there were any. If the first two lines are a header and a row, no others are
+    /// read, so that a growing stream can be followed.
+    fn skip_preamble(&mut self) -> Result<bool> {
+        let mut wanted = 2;
+        loop {
+            let complete = memchr::memchr_iter(b'\n', &self.text).take(wanted).count();
+            let is_last = self.ended || self.text.len() > MOST_PREAMBLE || wanted == preamble::MOST_LINES;
+            if complete < wanted && !self.ended && self.text.len() <= MOST_PREAMBLE {
+                self.fill()?;
+                continue;
+            }
+            // An incomplete line at the end counts only at the end of the text.
+            let count = if self.ended { wanted } else { complete };
+            let lines: Vec<&[u8]> = self.text.split(|&b| b == b'\n').take(count).collect();
+            if preamble::is_table(&lines) {
+                return Ok(false);
+            }
+            if is_last {
+                let before = preamble::lines_before_header(&lines);
+                (0..before).for_each(|_| self.drop_line());
+                return Ok(before > 0);
+            }
+            wanted = if wanted == 2 { FEW_LINES } else { preamble::MOST_LINES };
+        }
+    }
+
+    /// Adds the units of a row below the header to the names of the columns, and removes the row.
+    fn take_units(&mut self) {
+        let Some(end) = memchr::memchr(b'\n', &self.text) else { return };
+        let Some(units) = preamble::units(&self.text[..end], self.separator, self.header.len()) else {
+            return;
+        };
+        for (name, unit) in self.header.iter_mut().zip(units).filter(|(name, _)| !name.ends_with([']', ')']))
+        {
+            *name += &unit_suffix(&unit);
+        }
+        self.drop_line();
     }
 
     /// Removes the first line of the text.

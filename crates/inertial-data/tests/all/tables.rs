@@ -16,6 +16,43 @@ fn same(found: &Log, expected: &Log) {
     }
 }
 
+/// Tests that the units in the row below the header are used.
+#[test]
+fn units_below_the_header() {
+    let (mut names, columns) = clean(200, 100.0);
+    let expected = read(&csv(&names, &columns));
+    for named in [false, true] {
+        if named {
+            let joints = ["shoulder", "elbow", "slide"];
+            for (k, joint) in joints.iter().enumerate() {
+                names[1 + k] = format!("q.{joint}");
+                names[4 + k] = format!("tau.{joint}");
+            }
+        }
+        let mut scaled = columns.clone();
+        scaled[0].iter_mut().for_each(|t| *t *= 1e3);
+        scaled[1].iter_mut().for_each(|q| *q = q.to_degrees());
+        scaled[5].iter_mut().for_each(|tau| *tau *= 1e3);
+        let text = csv(&names, &scaled).replacen('\n', "\nms;°;rad;m;Nm;mNm;N\n", 1).replace(';', ",");
+        let log = opened("log.csv", &text, &Source::default()).unwrap();
+        for (k, name) in names.iter().enumerate() {
+            let found = log.column(name).unwrap_or_else(|| panic!("no {name} in {:?}", log.names()));
+            let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
+            assert!(found.iter().zip(expected.column_at(k)).all(close), "{name}");
+        }
+    }
+}
+
+#[test]
+fn dates_with_points_are_times() {
+    let text = "Zeit;eff_1;pos_1\n29.02.2024 12:30:15,250;1,5;2\n29.02.2024 12:30:15,260;1,5;2\n";
+    let log = opened("log.csv", text, &Source::default()).unwrap();
+    assert_eq!(log.names(), ["t", "tau1", "q1"]);
+    assert_eq!(log.column("t").unwrap(), [1_709_209_815.25, 1_709_209_815.26]);
+    let log = opened("log.csv", "tout,q1\n0,1\n0.01,2\n", &Source::default()).unwrap();
+    assert_eq!(log.names(), ["t", "q1"]);
+}
+
 /// Reads a file with the standard names and units.
 fn opened(name: &str, text: &str, source: &Source) -> inertial_data::Result<Log> {
     let folder = tempfile::tempdir().unwrap();
@@ -41,6 +78,15 @@ fn separators_and_decimal_commas() {
         decimal.clone(),
         decimal.replace(';', "\t"),
         decimal.replace(';', " "),
+        text.replace(',', "|"),
+        decimal.replace(';', "|"),
+        format!("sep=;\n{decimal}"),
+        format!("\u{feff}\"sep=,\"\r\n{text}"),
+        format!("Robot log 2024\nSerial: 123\n\n{text}"),
+        format!("Robot;UR5\nRate;500\nMass;3,2\n{decimal}"),
+        format!("sep=;\nRobot;UR5\n\n{decimal}"),
+        text.replacen('\n', "\ns,rad,rad,m,Nm,Nm,N\n", 1),
+        text.replacen('\n', "\n[s],[rad],[rad],[-],[Nm],[N m],\n", 1),
         format!("# by me\n#\n{text}"),
         format!("# {text}"),
         format!("%{}", text.replace(',', " ")),

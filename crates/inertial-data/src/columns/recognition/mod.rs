@@ -11,7 +11,8 @@ use crate::columns::mapped::{Mapped, Renaming};
 use crate::columns::units;
 use crate::reader::Reader;
 use groups::{Group, Key};
-use words::Quantity;
+use words::{Quantity, split_unit};
+pub(crate) use words::{is_unit, unit_suffix};
 
 /// Interpretation of a column of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,6 +69,11 @@ impl Recognition {
         for &k in &own {
             out.columns[k].target = Some(names[k].clone());
             "by its name".clone_into(&mut out.columns[k].reason);
+            if let Some((plain, unit)) = with_unit(&names[k]) {
+                out.take(k, plain, Some(unit), "by its name");
+                out.map.push(format!("{plain:?} = {{ column = {:?}, unit = {unit:?} }}", names[k]));
+                out.renaming.notes.push(format!("{plain}: taken from {}, {unit}", names[k]));
+            }
         }
         out.recognize_time(names);
         out.recognize_joints(names, joints, &own);
@@ -261,11 +267,24 @@ const OTHERS: [&str; 7] = ["base", "wrench", "ft", "acc", "gyro", "alpha", "mome
 
 /// Returns whether a column has a standard name. Numbers from 0 are another numbering.
 fn is_own(name: &str, names: &[String]) -> bool {
+    // `q1 [deg]` beside `q2`; if all columns have units, they are recognised as a group.
+    if let Some((plain, _)) = with_unit(name)
+        && let found @ Some((_, Style::Numbered)) = quantity_of(plain)
+    {
+        return names.iter().any(|other| quantity_of(other) == found) && is_own(plain, names);
+    }
     match quantity_of(name) {
         Some((_, Style::Named)) => true,
         Some((symbol, Style::Numbered)) => !names.contains(&format!("{symbol}0")),
         None => name == "t" || name.split_once('.').is_some_and(|(group, _)| OTHERS.contains(&group)),
     }
+}
+
+/// Splits a standard name with a unit in brackets: `q.elbow [deg]`.
+fn with_unit(name: &str) -> Option<(&str, &'static str)> {
+    let (plain, unit) = split_unit(name);
+    let unit = unit.filter(|_| name.ends_with([']', ')']) && quantity_of(plain).is_some())?;
+    Some((plain, unit))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(crate) struct Time {
 }
 
 /// Names of time columns, the most certain first; words are joined by `_`.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 31] = [
     "time",
     "t",
     "timestamp",
@@ -42,6 +42,10 @@ const NAMES: [&str; 28] = [
     "rosbag_timestamp",
     "timestamps",
     "times",
+    // Simulink; German programs.
+    "tout",
+    "zeit",
+    "zeitstempel",
 ];
 /// Suffixes of the two parts of a stamp.
 const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "nsec"]];

@@ -141,7 +141,7 @@ fn quantity(words: &[String]) -> Option<(Quantity, Option<&'static str>, bool)> 
     use Quantity::{Acceleration, Position, Torque, Velocity};
     let of_word = |word: &String| {
         Some(match word.as_str() {
-            "tau" | "torque" | "torques" | "trq" | "effort" | "efforts" | "moment" | "qfrc" => {
+            "tau" | "torque" | "torques" | "trq" | "eff" | "effort" | "efforts" | "moment" | "qfrc" => {
                 (Torque, None, false)
             }
             "current" | "currents" | "curr" | "cur" => (Torque, Some("A"), false),
@@ -224,13 +224,28 @@ pub(crate) fn split_unit(name: &str) -> (&str, Option<&'static str>) {
     (name, None)
 }
 
+/// Returns whether a text is a unit.
+pub(crate) fn is_unit(text: &str) -> bool {
+    known_unit(text).is_some() || units::unit(text).is_some()
+}
+
+/// Returns the suffix that names a unit in a column's name, ` [deg]`; empty for SI units and other texts.
+pub(crate) fn unit_suffix(unit: &str) -> String {
+    let si = |unit: &str| units::unit(unit).is_none_or(|(_, size)| size == 1.0);
+    match known_unit(unit) {
+        Some(unit) if !si(unit) || matches!(unit, "A" | "count") => format!(" [{unit}]"),
+        _ => String::new(),
+    }
+}
+
 /// Returns the unit in the spelling of column maps.
 fn known_unit(text: &str) -> Option<&'static str> {
     // A single letter is more often an index or a name, except for seconds.
     let spelled = match text {
         "°" | "degree" | "degrees" => "deg",
         "°/s" | "degs" | "dps" | "degps" => "deg/s",
-        "rads" | "radps" => "rad/s",
+        "rads" | "radps" | "1/s" => "rad/s",
+        "1/min" | "U/min" | "min^-1" | "r/min" => "rpm",
         "sec" | "seconds" => "s",
         "N" | "g" | "in" | "m" | "min" | "count" => return None,
         "nm" | "NM" => "Nm",

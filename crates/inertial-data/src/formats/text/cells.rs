@@ -5,7 +5,7 @@ use crate::formats::text::time;
 /// Separator between the cells of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Separator {
-    /// Single character: a comma, a semicolon or a tab.
+    /// Single character: a comma, a semicolon, a tab or a vertical bar.
     Byte(u8),
     /// Any number of spaces and tabs.
     Blanks,
@@ -143,7 +143,9 @@ pub(crate) fn number(cell: &[u8]) -> Option<f64> {
         let mut pointed = [0; LONGEST_NUMBER];
         pointed[..cell.len()].copy_from_slice(cell);
         pointed[at] = b'.';
-        return plain(&pointed[..cell.len()]).filter(|value| value.is_finite());
+        if let Some(value) = plain(&pointed[..cell.len()]) {
+            return value.is_finite().then_some(value);
+        }
     }
     time::seconds(cell)
 }

@@ -14,12 +14,16 @@ pub(crate) struct Head {
     pub is_row: bool,
 }
 
-/// Describes a table from its first line that is not a comment, and the last comment before it.
-pub(crate) fn head(first: &[u8], comment: Option<&[u8]>) -> Result<Head, &'static str> {
+/// Describes a table from its first line that is not a comment, the last comment before it, and its separator if a line names it.
+pub(crate) fn head(
+    first: &[u8],
+    comment: Option<&[u8]>,
+    given: Option<Separator>,
+) -> Result<Head, &'static str> {
     if let Some(fault) = no_table(first) {
         return Err(fault);
     }
-    let separator = separator(first);
+    let separator = given.unwrap_or_else(|| separator(first));
     let own = cells(first, separator);
     let is_number = |cell: &&[u8]| number(cell).is_some();
     // A comment with as many cells as a row is a header, as numpy.savetxt and `rostopic echo -p` write it.
@@ -56,25 +60,28 @@ fn named(cells: &[&[u8]]) -> Vec<String> {
 }
 
 /// Returns a description of the first line if it does not belong to a table.
-fn no_table(line: &[u8]) -> Option<&'static str> {
+pub(crate) fn no_table(line: &[u8]) -> Option<&'static str> {
     if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
         return Some("is UTF-16 text; save it as UTF-8");
     }
     let line = line.trim_ascii_end();
-    if line.contains(&b'\r') {
-        return Some("lines end with carriage returns alone; expected line feeds");
+    let control = |b: &u8| *b < 0x20 && !matches!(*b, b'\t' | b'\r');
+    if line.iter().any(control) {
+        return Some("is neither text nor a known format");
     }
-    let control = |b: &u8| *b < 0x20 && *b != b'\t';
-    line.iter().any(control).then_some("is neither text nor a known format")
+    line.contains(&b'\r').then_some("lines end with carriage returns alone; expected line feeds")
 }
 
 /// Returns the separator of a line.
-fn separator(line: &[u8]) -> Separator {
+pub(crate) fn separator(line: &[u8]) -> Separator {
     let plain = without_quotes(line.trim_ascii());
     let has = |b: u8| plain.contains(&b);
     let numbers = |separator| cells(&plain, separator).iter().all(|cell| number(cell).is_some());
     match () {
         () if has(b';') => Separator::Byte(b';'),
+        () if has(b'|') && !has(b'\t') && (!has(b',') || numbers(Separator::Byte(b'|'))) => {
+            Separator::Byte(b'|')
+        }
         // Tabs after commas are only alignment; commas between digits are decimal.
         () if has(b'\t') && !(has(b',') && commas_separate(&plain)) => Separator::Byte(b'\t'),
         () if has(b',') && has(b' ') && !commas_separate(&plain) && numbers(Separator::Blanks) => {
@@ -139,6 +146,9 @@ mod tests {
             ("t;q1", Byte(b';')),
             ("0,01;1,5", Byte(b';')),
             ("t\tq1", Byte(b'\t')),
+            ("t|q1|tau1", Byte(b'|')),
+            ("0,01|1,5", Byte(b'|')),
+            ("t,|v|", Byte(b',')),
             ("0,01\t1,5", Byte(b'\t')),
             ("  t   q1 tau1", Blanks),
             ("0,01 1,5", Blanks),
@@ -152,7 +162,7 @@ mod tests {
 
     #[test]
     fn echoed_states_name_their_joints() {
-        let names = |line: &str| head(line.as_bytes(), None).unwrap();
+        let names = |line: &str| head(line.as_bytes(), None, None).unwrap();
         let echoed = names("1699,5000,world,a,b,0.1,0.2,1,2,-3,-4");
         assert_eq!(echoed.names[3..], ["name[0]", "name[1]", "q.a", "q.b", "dq.a", "dq.b", "tau.a", "tau.b"]);
         assert!(echoed.is_row && echoed.named);

@@ -2,4 +2,5 @@
 
 pub(crate) mod cells;
 pub(crate) mod dialect;
+pub(crate) mod preamble;
 pub(crate) mod time;

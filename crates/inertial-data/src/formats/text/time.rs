@@ -1,4 +1,4 @@
-//! Dates and times of day in text (ISO 8601).
+//! Dates and times of day in text: ISO 8601, and `01.05.2024 12:34:56,789`.
 
 /// Returns the seconds of a date with time (since 1970, UTC if no zone is given) or of a time of day (since midnight).
 pub(crate) fn seconds(cell: &[u8]) -> Option<f64> {
@@ -9,11 +9,13 @@ pub(crate) fn seconds(cell: &[u8]) -> Option<f64> {
     }
 }
 
-/// Returns the days from 1970-01-01 of `2024-05-01` or `2024/05/01`.
+/// Returns the days from 1970-01-01 of `2024-05-01`, `2024/05/01` or `01.05.2024`.
 fn day(text: &str) -> Option<f64> {
-    let separator = if text.contains('-') { '-' } else { '/' };
+    let separator = ['-', '.'].into_iter().find(|&c| text.contains(c)).unwrap_or('/');
     let mut parts = text.split(separator).map(digits);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    // With points, the day comes first.
+    let (year, day) = if separator == '.' && year <= 31 { (day, year) } else { (year, day) };
     if parts.next().is_some() || !(1583..=9999).contains(&year) {
         return None;
     }
@@ -71,6 +73,9 @@ mod tests {
             ("2024-02-29T14:30:15+02:00", 1_709_209_815.0),
             ("2024-02-29T07:30:15-0500", 1_709_209_815.0),
             ("1999-12-31T23:59:59Z", 946_684_799.0),
+            ("29.02.2024 12:30:15,25", 1_709_209_815.25),
+            ("29.2.2024 12:30:15.25", 1_709_209_815.25),
+            ("2024.02.29 12:30:15", 1_709_209_815.0),
             ("01:00:00.5", 3600.5),
         ] {
             assert_eq!(seconds(text.as_bytes()), Some(expected), "{text}");
@@ -81,6 +86,8 @@ mod tests {
             "2024-02-30T00:00:00",
             "2023-02-29T00:00:00",
             "24:00:00",
+            "30.02.2024 00:00:00",
+            "29.02.24 00:00:00",
             "a:b:c",
             "1:2",
             "T",
