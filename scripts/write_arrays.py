@@ -98,6 +98,20 @@ def hdf5(folder, arrays):
     with h5py.File(folder / "packed.h5", "w", libver="latest") as file:
         for name, values in arrays.items():
             file.create_dataset(name, data=values, chunks=True, compression="gzip", shuffle=True)
+    with h5py.File(folder / "lzf.h5", "w") as file:
+        for name, values in arrays.items():
+            file.create_dataset(name, data=values, chunks=True, compression="lzf", shuffle=name != "q")
+        # Constant and random data: long repetitions, and chunks that are stored as they are.
+        file.create_dataset("zero", data=numpy.zeros(ROWS), compression="lzf")
+    with h5py.File(folder / "records.h5", "w") as file:
+        kinds = [(name, ">f8" if name == "q" else "f8", values.shape[1:]) for name, values in arrays.items()]
+        records = numpy.zeros(ROWS, dtype=[("mode", "S3"), *kinds])
+        for name, values in arrays.items():
+            records[name] = values
+        file.create_dataset("log", data=records, chunks=True, compression="gzip")
+    with h5py.File(folder / "uneven.h5", "w") as file:
+        for name, values in arrays.items():
+            file[name] = values[:-1] if name == "q" else values
     with h5py.File(folder / "v73.mat", "w", userblock_size=512) as file:
         for name, values in arrays.items():
             own = file.create_dataset(name, data=numpy.atleast_2d(values.T), chunks=True, compression="gzip")

@@ -90,7 +90,10 @@ impl<R: Reader> Reader for Mapped<R> {
     }
 
     fn advice(&self) -> Option<String> {
-        self.advice.clone().or_else(|| self.reader.advice())
+        match (self.advice.clone(), self.reader.advice()) {
+            (Some(own), Some(inner)) => Some(format!("{own}; {inner}")),
+            (own, inner) => own.or(inner),
+        }
     }
 
     fn select(&mut self, columns: &[usize]) {

@@ -1,5 +1,7 @@
 //! Unsupported files: detection, and advice for the user.
 
+use std::path::Path;
+
 /// Describes an unsupported file by its first bytes; `None` if it may be a text table.
 pub(crate) fn advice(start: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &str); 11] = [
@@ -26,4 +28,23 @@ pub(crate) fn advice(start: &[u8]) -> Option<&'static str> {
             _ => None,
         }
     })
+}
+
+/// Describes a file whose content is not of the format that its name promises; `None` for names of other formats.
+pub(crate) fn wrong_name(name: &str) -> Option<String> {
+    let kinds = [
+        ("db3", "an SQLite database"),
+        ("mcap", "an MCAP file"),
+        ("bag", "a ROS 1 bag"),
+        ("parquet", "a Parquet file"),
+        ("npz", "a NumPy archive"),
+        ("npy", "a NumPy array"),
+        ("mat", "a MATLAB file of version 5 or later"),
+        ("h5", "an HDF5 file"),
+        ("hdf5", "an HDF5 file"),
+    ];
+    let plain = [".zst", ".zstd", ".gz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    let extension = Path::new(plain).extension()?.to_str()?.to_ascii_lowercase();
+    let (_, kind) = kinds.iter().find(|(own, _)| *own == extension)?;
+    Some(format!("is not {kind}, although its name ends in .{extension}"))
 }

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::python;
-use inertial_data::{ColumnMap, Log, Reader as _, Source, open};
+use crate::common::{arm, python};
+use inertial_data::{ColumnMap, Log, Options, PreparedLog, Reader as _, Source, open};
 
 fn read(path: &Path, source: &Source) -> inertial_data::Result<Log> {
     Log::collect(open(path, source)?)
@@ -41,6 +41,8 @@ fn arrays_hold_what_text_holds() {
         "packed.mat",
         "struct.mat",
         "packed.h5",
+        "lzf.h5",
+        "records.h5",
         "v73.mat",
     ];
     for name in files {
@@ -115,6 +117,35 @@ fn arrays_hold_what_text_holds() {
     let topic = Source::default().with(|s| s.topic = Some("/a".into()));
     let error = read(&at("plain.npz"), &topic).unwrap_err().to_string();
     assert!(error.ends_with("has no topic /a: it is not a ROS bag"), "{error}");
+}
+
+#[test]
+fn arrays_of_other_lengths_are_named() {
+    let Some(folder) = written() else { return };
+    let mut reader = open(&folder.path().join("uneven.h5"), &Source::default()).unwrap();
+    let options = Options::default();
+    let error = PreparedLog::new(&arm(), &mut reader, &options).err().unwrap().to_string();
+    let expected = "arrays that have not as many rows as t (5000) are not read: q (4999 × 3); give all the same number of rows";
+    assert!(error.contains("there is no column q1 for shoulder") && error.ends_with(expected), "{error}");
+}
+
+/// Tests a file whose filter is changed to one that needs a plugin.
+#[test]
+fn filters_of_hdf5_that_are_not_supported_are_named() {
+    let Some(folder) = written() else { return };
+    let path = folder.path().join("lzf.h5");
+    let mut bytes = std::fs::read(&path).unwrap();
+    // Number, length of the name, flags, number of values, name.
+    let places: Vec<usize> = memchr::memmem::find_iter(&bytes, b"lzf\0").collect();
+    assert!(!places.is_empty());
+    for at in places {
+        assert_eq!(bytes[at - 8..at - 6], 32000_u16.to_le_bytes());
+        bytes[at - 8..at - 6].copy_from_slice(&32015_u16.to_le_bytes());
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let error = read(&path, &Source::default()).unwrap_err().to_string();
+    let expected = "which is compressed with Zstandard (filter 32015): that is not supported; compress it with gzip instead";
+    assert!(error.contains(expected) && !error.contains("damaged"), "{error}");
 }
 
 #[test]
@@ -217,6 +248,8 @@ fn damaged_files_are_named() {
         "bz2.bag",
         "lz4.bag",
         "packed.h5",
+        "lzf.h5",
+        "records.h5",
         "v73.mat",
     ]
     .map(|name| folder.path().join(name))
@@ -251,6 +284,32 @@ fn damaged_files_are_named() {
     }
 }
 
+/// Tests files whose content is not what their names promise.
+#[test]
+fn files_with_wrong_names_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let random: Vec<u8> = (0..4096_u32).map(|k| (k.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for (name, expected) in [
+        ("a.db3", "a.db3: is not an SQLite database, although its name ends in .db3"),
+        ("a.mcap", "is not an MCAP file, although"),
+        ("a.bag", "is not a ROS 1 bag, although"),
+        ("a.H5", "is not an HDF5 file, although its name ends in .h5"),
+        ("a.parquet", "is not a Parquet file, although"),
+        ("a.csv", "is neither text nor a known format"),
+    ] {
+        for bytes in [&random[..], b""] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let error = read(&path, &Source::default()).unwrap_err().to_string();
+            let expected = if bytes.is_empty() && name == "a.csv" { "is empty" } else { expected };
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+    // The content counts, not the name.
+    std::fs::write(folder.path().join("a.mat"), "t,q1\n0,1\n0.1,2\n").unwrap();
+    assert_eq!(read(&folder.path().join("a.mat"), &Source::default()).unwrap().len(), 2);
+}
+
 #[test]
 fn folders_that_are_no_bags_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,4 +331,9 @@ fn folders_that_are_no_bags_are_named() {
     std::fs::write(folder.path().join("bag_0.db3"), b"SQLite format 3\0").unwrap();
     list("bag_0.db3");
     error("the bag is truncated or damaged: it ends early");
+    std::fs::write(folder.path().join("bag_0.db3"), [7; 5000]).unwrap();
+    error("bag_0.db3: is not an SQLite database");
+    std::fs::write(folder.path().join("bag_0.mcap"), [7; 5000]).unwrap();
+    list("bag_0.mcap");
+    error("bag_0.mcap: is not an MCAP file");
 }

@@ -1,14 +1,17 @@
-//! HDF5 files, and MATLAB files of version 7.3, which are also HDF5: datasets of numbers with one or two dimensions.
+//! HDF5 files, and MATLAB files of version 7.3, which are also HDF5: datasets of numbers with one or two dimensions, and of records.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
+use hdf5_reader::datatype_api::CompoundField;
 use hdf5_reader::group::Group;
-use hdf5_reader::{Dataset, Datatype, FileStorage, H5Type, Hdf5File, OpenOptions, SliceInfo, SliceInfoElem};
+use hdf5_reader::{
+    ByteOrder, Dataset, Datatype, FileStorage, H5Type, Hdf5File, OpenOptions, SliceInfo, SliceInfoElem,
+};
 
 use super::array::{Array, Layout, Number, Stored};
-use super::{Content, MOST_COLUMNS, length};
+use super::{Content, MOST_COLUMNS, hdf5_filters, length};
 use crate::temporary::temporary;
 
 /// First bytes of every HDF5 file, and of MATLAB files.
@@ -31,6 +34,7 @@ pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
     let options = OpenOptions {
         max_chunk_bytes: LARGEST_CHUNK,
         max_read_bytes: LARGEST_CHUNK,
+        filter_registry: Some(hdf5_filters::registry(LARGEST_CHUNK)),
         ..OpenOptions::default()
     };
     let opened = Hdf5File::from_storage_with_options(Arc::new(storage), options).map_err(words)?;
@@ -98,6 +102,9 @@ impl Reader {
         if needed > self.size.saturating_mul(GROWTH) {
             return Err(format!("dataset {name}: it has more numbers than the file can hold"));
         }
+        if let Datatype::Compound { size, fields } = dataset.dtype() {
+            return self.records(dataset, name, shape, *size, fields);
+        }
         let copy = match dataset.dtype() {
             Datatype::FloatingPoint { size: 8, .. } => copied::<f64>(dataset, shape, |x| x),
             Datatype::FloatingPoint { size: 4, .. } => copied::<f32>(dataset, shape, f64::from),
@@ -113,13 +120,122 @@ impl Reader {
             }
             _ => return Ok(()),
         };
-        let copy = Arc::new(copy.map_err(|e| format!("dataset {name}: {e}"))?);
+        let copy = Arc::new(copy.map_err(|e| refused(name, &e))?);
         let layout =
             Layout { start: 0, number: Number::F64, big: false, by_column: false, record: None, factor: 1.0 };
         let shape = shape.map(|n| n as usize);
         self.content.arrays.push(Array::new(name, shape, &copy, layout)?);
         Ok(())
     }
+
+    /// Reads a dataset of records: every field with a number, or with a list of numbers, is an array.
+    fn records(
+        &mut self,
+        dataset: &Dataset,
+        name: &str,
+        [rows, columns]: [u64; 2],
+        size: u32,
+        fields: &[CompoundField],
+    ) -> Stored<()> {
+        if columns != 1 || dataset.ndim() != 1 || size == 0 || fields.len() > MOST {
+            return Ok(());
+        }
+        if rows.saturating_mul(u64::from(size)) > self.size.saturating_mul(GROWTH) {
+            return Err(format!("dataset {name}: it has more numbers than the file can hold"));
+        }
+        let copy = Arc::new(copied_records(dataset, rows, size).map_err(|e| refused(name, &e))?);
+        for field in fields {
+            let (kind, columns) = match &field.datatype {
+                Datatype::Array { base, dims } => (&**base, dims.iter().product::<u64>()),
+                kind => (kind, 1),
+            };
+            let Some((number, big)) = number(kind) else { continue };
+            if columns == 0 || columns > MOST_COLUMNS as u64 {
+                continue;
+            }
+            let layout = Layout {
+                start: u64::from(field.byte_offset),
+                number,
+                big,
+                by_column: false,
+                record: Some(u64::from(size)),
+                factor: 1.0,
+            };
+            let path = format!("{name}.{}", field.name);
+            self.content.arrays.push(Array::new(&path, [rows as usize, columns as usize], &copy, layout)?);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the storage type of a number, and whether its first byte is the most significant one.
+fn number(kind: &Datatype) -> Option<(Number, bool)> {
+    let (number, order) = match *kind {
+        Datatype::FloatingPoint { size: 8, byte_order } => (Number::F64, byte_order),
+        Datatype::FloatingPoint { size: 4, byte_order } => (Number::F32, byte_order),
+        Datatype::FixedPoint { size, signed, byte_order } => {
+            let number = match (size, signed) {
+                (1, true) => Number::I8,
+                (1, false) => Number::U8,
+                (2, true) => Number::I16,
+                (2, false) => Number::U16,
+                (4, true) => Number::I32,
+                (4, false) => Number::U32,
+                (8, true) => Number::I64,
+                (8, false) => Number::U64,
+                _ => return None,
+            };
+            (number, byte_order)
+        }
+        _ => return None,
+    };
+    Some((number, order == ByteOrder::BigEndian))
+}
+
+/// Returns the message about a dataset that cannot be read.
+fn refused(name: &str, cause: &str) -> String {
+    hdf5_filters::unsupported(name, cause).unwrap_or_else(|| format!("dataset {name}: {cause}"))
+}
+
+/// Bytes of a record, as stored.
+#[derive(Clone)]
+struct Record(Vec<u8>);
+
+impl H5Type for Record {
+    fn hdf5_type() -> Datatype {
+        Datatype::Compound { size: 0, fields: Vec::new() }
+    }
+
+    fn from_bytes(bytes: &[u8], _: &Datatype) -> hdf5_reader::error::Result<Self> {
+        Ok(Self(bytes.to_vec()))
+    }
+
+    fn element_size(kind: &Datatype) -> usize {
+        if let Datatype::Compound { size, .. } = kind { *size as usize } else { 1 }
+    }
+}
+
+/// Copies the records of a dataset to a temporary file.
+fn copied_records(dataset: &Dataset, rows: u64, size: u32) -> Stored<File> {
+    let mut copy = temporary().map_err(|e| e.to_string())?;
+    let mut out = BufWriter::new(&mut copy);
+    let at_once = (BLOCK as u64 / u64::from(size)).max(1);
+    let mut start = 0;
+    while start < rows {
+        let end = (start + at_once).min(rows);
+        let selections = vec![SliceInfoElem::Slice { start, end, step: 1 }];
+        let block = dataset.read_slice::<Record>(&SliceInfo { selections }).map_err(words)?;
+        if block.len() as u64 != end - start || block.iter().any(|record| record.0.len() != size as usize) {
+            return Err("it ends early".to_owned());
+        }
+        for record in &block {
+            out.write_all(&record.0).map_err(|e| crate::plain_io(&e))?;
+        }
+        start = end;
+    }
+    out.flush().map_err(|e| crate::plain_io(&e))?;
+    drop(out);
+    Ok(copy)
 }
 
 /// Copies the numbers of a dataset, row after row, to a temporary file.

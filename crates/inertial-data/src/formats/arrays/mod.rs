@@ -3,6 +3,7 @@
 
 mod array;
 pub(crate) mod hdf5;
+mod hdf5_filters;
 pub(crate) mod mat;
 pub(crate) mod npy;
 mod zip;
@@ -20,7 +21,7 @@ use array::{Array, Stored};
 const BLOCK: u64 = 16 << 20;
 const MOST_ROWS: u64 = 4096;
 /// Names of arrays that are the time.
-const TIMES: [&str; 6] = ["t", "time", "timestamp", "timestamps", "stamp", "Time"];
+const TIMES: [&str; 7] = ["t", "time", "timestamp", "timestamps", "stamp", "Time", "tout"];
 /// Names of arrays with one column per joint.
 const QUANTITIES: [&str; 4] = ["q", "dq", "ddq", "tau"];
 
@@ -51,6 +52,8 @@ pub struct ArrayReader {
     block: usize,
     done: usize,
     bytes: Vec<u8>,
+    /// Description of the arrays that are not read because of their length.
+    left_out: Option<String>,
 }
 
 impl ArrayReader {
@@ -87,6 +90,7 @@ impl ArrayReader {
         let Content { mut arrays, joints, named } = content;
         shorten_names(&mut arrays);
         let of_time = arrays.iter().find(|a| TIMES.contains(&a.name.as_str()) && a.is_vector());
+        let reference = of_time.map(|a| a.name.clone());
         let longest = arrays.iter().map(|a| a.rows.max(a.columns)).max();
         let Some(rows) = of_time.map(|a| a.rows.max(a.columns)).or(longest).filter(|&rows| rows > 0) else {
             return Err(Error::read(
@@ -95,6 +99,7 @@ impl ArrayReader {
             ));
         };
         arrays.iter_mut().filter(|a| a.rows != rows && a.columns == rows).for_each(Array::transpose);
+        let left_out = left_out(&arrays, rows, reference.as_deref());
         arrays.retain(|a| a.rows == rows && a.columns <= MOST_COLUMNS);
         let (mut names, mut places) = (Vec::new(), Vec::new());
         for (k, array) in arrays.iter().enumerate() {
@@ -116,8 +121,32 @@ impl ArrayReader {
         let selected = (0..names.len()).collect();
         let widest = arrays.iter().map(Array::row_bytes).max().unwrap_or(0).max(8 * names.len() as u64);
         let block = (BLOCK / widest.max(1)).clamp(1, MOST_ROWS) as usize;
-        Ok(Self { file, arrays, names, named, places, selected, rows, block, done: 0, bytes: Vec::new() })
+        let (done, bytes) = (0, Vec::new());
+        Ok(Self { file, arrays, names, named, places, selected, rows, block, done, bytes, left_out })
     }
+}
+
+/// Describes the arrays with another number of samples than the log.
+fn left_out(arrays: &[Array], rows: usize, reference: Option<&str>) -> Option<String> {
+    let others: Vec<String> = arrays
+        .iter()
+        .filter(|a| a.rows != rows && a.rows.max(a.columns) >= FEWEST_ROWS)
+        .take(MOST_NAMED)
+        .map(|a| {
+            if a.columns == 1 {
+                format!("{} ({})", a.name, a.rows)
+            } else {
+                format!("{} ({} × {})", a.name, a.rows, a.columns)
+            }
+        })
+        .collect();
+    let whole = reference.map_or_else(|| "the longest one".to_owned(), str::to_owned);
+    (!others.is_empty()).then(|| {
+        format!(
+            "arrays that have not as many rows as {whole} ({rows}) are not read: {}; give all the same number of rows",
+            others.join(", ")
+        )
+    })
 }
 
 /// Shortens the names of structure fields if no other array has the short name: `data.q` becomes `q`.
@@ -131,6 +160,9 @@ fn shorten_names(arrays: &mut [Array]) {
     }
 }
 
+/// Minimum number of rows of an array that may belong to a log, and maximum number of arrays named in a message.
+const FEWEST_ROWS: usize = 8;
+const MOST_NAMED: usize = 10;
 /// Maximum number of columns of a log.
 const MOST_COLUMNS: usize = 100_000;
 
@@ -145,6 +177,10 @@ impl Reader for ArrayReader {
 
     fn is_named(&self) -> bool {
         self.named
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.left_out.clone()
     }
 
     fn select(&mut self, columns: &[usize]) {
