@@ -86,10 +86,25 @@ def messages(types, ros1):
     ]
 
 
-def write(writer, store, ros1):
-    rows = []
-    for topic, kind, rate, make in messages(store.types, ros1):
-        connection = writer.add_connection(topic, kind, typestore=store)
+def publishers(types, ros1):
+    """Returns joint states of an arm and of a gripper on the same topic."""
+    (topic, kind, rate, arm), *_ = messages(types, ros1)
+    state = types["sensor_msgs/msg/JointState"]
+
+    def gripper(t):
+        # Its position is signal 4; it has neither velocities nor efforts.
+        position = numpy.array([signal(4, t), -signal(4, t)])
+        return state(header=arm(t).header, name=["left", "right"], position=position, velocity=numpy.array([]), effort=numpy.array([]))
+
+    return [(topic, kind, 100, gripper), (topic, kind, rate, arm)]
+
+
+def write(writer, store, ros1, contents=messages):
+    rows, connections = [], {}
+    for topic, kind, rate, make in contents(store.types, ros1):
+        if topic not in connections:
+            connections[topic] = writer.add_connection(topic, kind, typestore=store)
+        connection = connections[topic]
         # Both the rates and the first time stamps differ.
         rows += [((i + 0.3 * (rate != 250)) / rate, connection, kind, make) for i in range(8 * rate)]
     for t, connection, kind, make in sorted(rows, key=lambda row: row[0]):
@@ -106,12 +121,14 @@ def main():
             text = text.replace("string<=20", "string").replace("tick 1.5", "tick") if ros1 else text
             store.register(get_types_from_msg(text, name))
         if ros1:
-            with Ros1Writer(folder / "several.bag") as writer:
-                write(writer, store, True)
+            for name, contents in (("several.bag", messages), ("publishers.bag", publishers)):
+                with Ros1Writer(folder / name) as writer:
+                    write(writer, store, True, contents)
             continue
-        for name, plugin in (("several_db3", StoragePlugin.SQLITE3), ("several_mcap", StoragePlugin.MCAP)):
-            with Writer(folder / name, version=9, storage_plugin=plugin) as writer:
-                write(writer, store, False)
+        for kind, plugin in (("db3", StoragePlugin.SQLITE3), ("mcap", StoragePlugin.MCAP)):
+            for name, contents in (("several", messages), ("publishers", publishers)):
+                with Writer(folder / f"{name}_{kind}", version=9, storage_plugin=plugin) as writer:
+                    write(writer, store, False, contents)
 
 
 main()

@@ -45,6 +45,12 @@ pub trait Reader: Send {
         true
     }
 
+    /// Returns whether a column is read only if a column map names it: a field of another topic of a bag.
+    fn needs_map(&self, column: usize) -> bool {
+        let _ = column;
+        false
+    }
+
     /// Returns notes on assumptions about the columns, after rows were read.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -87,6 +93,56 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
 
     fn is_number(&self, column: usize) -> bool {
         (**self).is_number(column)
+    }
+
+    fn needs_map(&self, column: usize) -> bool {
+        (**self).needs_map(column)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        (**self).notes()
+    }
+
+    fn advice(&self) -> Option<String> {
+        (**self).advice()
+    }
+
+    fn select(&mut self, columns: &[usize]) {
+        (**self).select(columns);
+    }
+
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
+        (**self).next_rows()
+    }
+
+    fn share(&self) -> Option<f64> {
+        (**self).share()
+    }
+
+    fn inserted_time(&self) -> f64 {
+        (**self).inserted_time()
+    }
+}
+
+impl<R: Reader + ?Sized> Reader for &mut R {
+    fn file(&self) -> &str {
+        (**self).file()
+    }
+
+    fn names(&self) -> &[String] {
+        (**self).names()
+    }
+
+    fn is_named(&self) -> bool {
+        (**self).is_named()
+    }
+
+    fn is_number(&self, column: usize) -> bool {
+        (**self).is_number(column)
+    }
+
+    fn needs_map(&self, column: usize) -> bool {
+        (**self).needs_map(column)
     }
 
     fn notes(&self) -> Vec<String> {

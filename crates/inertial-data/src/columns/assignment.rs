@@ -56,18 +56,23 @@ impl Columns {
         let column = |name: &str| names.iter().position(|n| n == name);
         let error = |message: String| Error::columns(Place::file(file), message);
         let Self { t, extra, .. } = Self::named(file, names, options)?;
-        let (all, style) = (names, style_of(file, names)?);
+        let (all, styles) = (names, styles_of(file, names)?);
         let floating = mechanism.base() == Base::Floating;
         let (base_q, base_v) = if floating { (7, 6) } else { (0, 0) };
         let (q_names, v_names) = (mechanism.position_names(), mechanism.velocity_names());
-        let name_of = |quantity: &str, names: &[String], base: usize, k: usize| match (quantity, style) {
-            ("q", _) if k < base => format!("base.{}", BASE_Q[k]),
-            ("dq", _) if k < base => format!("base.{}", BASE_V[k]),
-            ("ddq", _) if k < base => format!("base.{}", BASE_A[k]),
-            (_, _) if k < base => format!("wrench.{}", WRENCH[k]),
-            (_, Style::Numbered) => format!("{quantity}{}", k - base + 1),
-            (_, Style::Named) => format!("{quantity}.{}", names[k]),
+        let style = |quantity: &str| {
+            let own = QUANTITIES.iter().position(|name| *name == quantity).and_then(|k| styles[k]);
+            own.or_else(|| styles.iter().copied().flatten().next()).unwrap_or(Style::Numbered)
         };
+        let name_of =
+            |quantity: &str, names: &[String], base: usize, k: usize| match (quantity, style(quantity)) {
+                ("q", _) if k < base => format!("base.{}", BASE_Q[k]),
+                ("dq", _) if k < base => format!("base.{}", BASE_V[k]),
+                ("ddq", _) if k < base => format!("base.{}", BASE_A[k]),
+                (_, _) if k < base => format!("wrench.{}", WRENCH[k]),
+                (_, Style::Numbered) => format!("{quantity}{}", k - base + 1),
+                (_, Style::Named) => format!("{quantity}.{}", names[k]),
+            };
         let optional = |quantity: &str| -> Vec<Option<usize>> {
             (0..v_names.len()).map(|k| column(&name_of(quantity, &v_names, base_v, k))).collect()
         };
@@ -93,7 +98,7 @@ impl Columns {
             let is_left = |(k, name): (usize, &String)| {
                 quantity_of(name).is_some_and(|(q, _)| q == "tau") && !tau.contains(&Some(k))
             };
-            let accepted = style == Style::Named
+            let accepted = style("tau") == Style::Named
                 && options.torque_joints.is_empty()
                 && tau[base_v..].iter().any(Option::is_some)
                 && !all.iter().enumerate().any(is_left);
@@ -207,18 +212,25 @@ pub(crate) fn quantity_of(name: &str) -> Option<(&'static str, Style)> {
     })
 }
 
-fn style_of(file: &str, names: &[String]) -> Result<Style> {
-    let first = |style| names.iter().find(|n| quantity_of(n).is_some_and(|(_, s)| s == style));
-    match (first(Style::Named), first(Style::Numbered)) {
-        (Some(named), Some(numbered)) => Err(Error::columns(
-            Place::file(file),
-            format!(
-                "columns are named both by joint ({named}) and by number ({numbered}); use one of the two"
-            ),
-        )),
-        (Some(_), None) => Ok(Style::Named),
-        _ => Ok(Style::Numbered),
+/// Returns the naming style of each quantity; `None` for quantities without columns. Numbers count in the order of the model's joints, so
+/// different quantities may have different styles (joint states by name, and torques of another topic by number).
+fn styles_of(file: &str, names: &[String]) -> Result<[Option<Style>; 4]> {
+    let mut out = [None; 4];
+    for (quantity, style) in QUANTITIES.iter().zip(&mut out) {
+        let first = |style| names.iter().find(|n| quantity_of(n) == Some((*quantity, style)));
+        *style = match (first(Style::Named), first(Style::Numbered)) {
+            (Some(named), Some(numbered)) => {
+                let message = format!(
+                    "columns are named both by joint ({named}) and by number ({numbered}); use one of the two"
+                );
+                return Err(Error::columns(Place::file(file), message));
+            }
+            (Some(_), None) => Some(Style::Named),
+            (None, Some(_)) => Some(Style::Numbered),
+            (None, None) => None,
+        };
     }
+    Ok(out)
 }
 
 /// Returns whether a position coordinate is an angle that may have been logged in degrees or wrapped.

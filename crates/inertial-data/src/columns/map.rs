@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::columns::assignment::quantity_of;
 use crate::columns::mapped::{Mapped, Renaming};
 use crate::columns::pattern::Pattern;
 use crate::columns::units::{self, Dimension, dimensions};
@@ -176,6 +177,14 @@ impl ColumnMap {
         })
     }
 
+    /// Returns whether the map takes the positions of all joints from field paths of topics.
+    pub(crate) fn has_position_paths(&self) -> bool {
+        self.text.columns.iter().any(|(target, entry)| {
+            let number = target.strip_prefix('q').filter(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
+            number.is_some() && entry.column().starts_with('/')
+        })
+    }
+
     /// Returns a reader of the same log with the standard names and units.
     pub fn apply<R: Reader>(&self, reader: R) -> Result<Mapped<R>> {
         let log = Place::file(reader.file());
@@ -208,6 +217,14 @@ impl ColumnMap {
             }
         }
         self.check_joints(names, &log)?;
+        let styles: Vec<_> = own.iter().flatten().filter_map(|one| quantity_of(&one.target)).collect();
+        for (target, _) in targets.iter_mut().zip(&own).filter(|(_, own)| own.is_none()) {
+            // Columns by number and by joint name would be two definitions of the same quantity: the map counts.
+            let other = |(quantity, style)| styles.iter().any(|(q, s)| *q == quantity && *s != style);
+            if quantity_of(target).is_some_and(other) {
+                *target = format!("log.{target}");
+            }
+        }
         for (target, own) in targets.iter().zip(&own) {
             let group = target.split('.').next().unwrap_or_default();
             let group = group.trim_end_matches(|c: char| c.is_ascii_digit());

@@ -31,6 +31,8 @@ pub struct Source {
     pub topic: Option<String>,
     /// Whether columns keep the names and units of the file.
     pub raw: bool,
+    /// Whether all topics of a bag are read if neither `topic` nor `map` selects some.
+    pub every_topic: bool,
 }
 
 inertial::with_changes!(Source);
@@ -184,8 +186,12 @@ impl Whole {
 fn choice(source: &Source) -> TopicChoice {
     let choice = TopicChoice::of(source.topic.as_deref());
     match &source.map {
-        Some(map) => choice.with_paths(map.sources()),
-        None => choice,
+        Some(map) => {
+            let mut choice = choice.with_paths(map.sources());
+            choice.joint_states = choice.topics.is_empty() && !map.has_position_paths();
+            choice
+        }
+        None => TopicChoice { every: source.every_topic && source.topic.is_none(), ..choice },
     }
 }
 
@@ -215,7 +221,13 @@ fn from_stream(
         return Err(Error::read(Place::file(name), advice));
     }
     no_topic(&name, source)?;
-    Ok(Box::new(CsvReader::ahead(stream, name)?))
+    match CsvReader::ahead(stream, name.clone()) {
+        Ok(reader) => Ok(Box::new(reader)),
+        Err(error) => Err(match kinds::wrong_name(&name) {
+            Some(message) => Error::read(Place::file(name), message),
+            None => error,
+        }),
+    }
 }
 
 /// File that counts the bytes read.
@@ -254,6 +266,18 @@ impl Reader for OfFile {
 
     fn is_number(&self, column: usize) -> bool {
         self.reader.is_number(column)
+    }
+
+    fn needs_map(&self, column: usize) -> bool {
+        self.reader.needs_map(column)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.reader.notes()
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.reader.advice()
     }
 
     fn select(&mut self, columns: &[usize]) {

@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use inertial_data::{ColumnMap, Log, Source, open};
+use inertial::mechanism::{BuildOptions, Mechanism, read as models};
+use inertial_data::{ColumnMap, Columns, Log, Options, Reader as _, Source, open};
 
 use crate::common::python::run;
 
@@ -21,6 +22,19 @@ fn bags(folder: &Path) -> Vec<PathBuf> {
 
 fn read(path: &Path, source: &Source) -> Result<Log, String> {
     open(path, source).and_then(Log::collect).map_err(|e| e.to_string())
+}
+
+/// Returns a model with the joints of the bags.
+fn model() -> Mechanism {
+    let joint = |name: &str, parent: &str, child: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"continuous\"><parent link=\"{parent}\"/><child link=\"{child}\"/>\
+             <axis xyz=\"0 1 0\"/></joint><link name=\"{child}\"/>"
+        )
+    };
+    let (shoulder, elbow) = (joint("shoulder", "base", "a"), joint("elbow", "a", "b"));
+    let text = format!("<robot name=\"arm\"><link name=\"base\"/>{shoulder}{elbow}</robot>");
+    models::model(&text, &models::no_includes).unwrap().build(&BuildOptions::default()).unwrap()
 }
 
 fn topic(topic: &str) -> Source {
@@ -95,6 +109,34 @@ fn topics_of_other_rates_are_interpolated() {
     }
 }
 
+/// Tests a topic on which an arm and a gripper publish their own joints.
+#[test]
+fn publishers_on_one_topic_are_interpolated() {
+    let Some(folder) = written() else { return };
+    for name in ["publishers_db3", "publishers_mcap", "publishers.bag"] {
+        let bag = folder.path().join(name);
+        let log = read(&bag, &Source::default()).unwrap();
+        // The stream with most joints comes first; both have two joints here, and the arm has more messages.
+        assert_eq!(
+            log.names(),
+            ["t", "q.shoulder", "tau.shoulder", "q.elbow", "tau.elbow", "q.left", "q.right"],
+            "{name}"
+        );
+        assert_eq!(log.len(), 2000, "{name}");
+        compare(&log, "q.shoulder", 0, 0.0, name);
+        compare(&log, "tau.elbow", 3, 0.0, name);
+        compare(&log, "q.left", 4, 0.01, name);
+        // Only the rows before the first and after the last message of the gripper have no value.
+        for joint in ["q.shoulder", "tau.elbow", "q.right"] {
+            let missing = log.column(joint).unwrap().iter().filter(|x| x.is_nan()).count();
+            assert!(missing <= 3, "{name}: {joint}: {missing}");
+        }
+        // Field paths would mix the joints of the two publishers.
+        let error = read(&bag, &mapped("[columns]\nq = \"/joint_states.position[{i}]\"\n")).unwrap_err();
+        assert!(error.contains("its messages name different joints"), "{error}");
+    }
+}
+
 #[test]
 fn any_message_is_read_by_the_paths_of_its_fields() {
     let Some(folder) = written() else { return };
@@ -125,6 +167,51 @@ fn any_message_is_read_by_the_paths_of_its_fields() {
         let names = open(&bag, &raw).unwrap().names().to_vec();
         assert!(names.contains(&"/low_state.motor_state[1].spare[0]".to_owned()), "{names:?}");
         assert!(names.contains(&"/low_state.tick".to_owned()) && names.len() < 20, "{names:?}");
+    }
+}
+
+/// Tests a map that gives only the torques: positions come from the joint states.
+#[test]
+fn partial_maps_complete_the_joint_states() {
+    let Some(folder) = written() else { return };
+    for bag in bags(folder.path()) {
+        let place = bag.display().to_string();
+        let map = "[columns]\ntau = { column = \"/low_state.motor_state[{i}].tau_est\", scale = 2 }\n";
+        let log = read(&bag, &mapped(map)).unwrap();
+        assert_eq!(log.len(), 2000, "{place}");
+        compare(&log, "q.shoulder", 0, 0.0, &place);
+        compare(&log, "q.elbow", 1, 0.0, &place);
+        let (t, tau) = (log.column("t").unwrap(), log.column("tau2").unwrap());
+        // Linear interpolation between messages 8 ms apart; the largest second derivative is 2 · 4 · 1.9².
+        let close = |(t, tau): (&f64, &f64)| {
+            tau.is_nan() || (tau - 2.0 * signal(3, t - 1000.0)).abs() < 29.0 * 0.008 * 0.008 / 8.0 + 1e-5
+        };
+        assert!(t.iter().zip(tau).all(close), "{place}");
+        assert!(tau.iter().filter(|x| x.is_nan()).count() < 10, "{place}");
+        // The torques of the map replace those of the joint states, and numbers count in the order of the model's joints.
+        let numbered = Columns::matching(&model(), &place, log.names(), &Options::default());
+        let columns = numbered.unwrap();
+        let name = |k: &Option<usize>| k.map(|k| log.names()[k].clone()).unwrap();
+        assert_eq!(columns.q.iter().map(name).collect::<Vec<_>>(), ["q.shoulder", "q.elbow"]);
+        assert_eq!(columns.tau.iter().map(name).collect::<Vec<_>>(), ["tau1", "tau2"]);
+    }
+}
+
+#[test]
+fn all_topics_can_be_listed() {
+    let Some(folder) = written() else { return };
+    let source = Source::default().with(|s| (s.raw, s.every_topic) = (true, true));
+    for bag in bags(folder.path()) {
+        let reader = open(&bag, &source).unwrap();
+        let names = reader.names();
+        let needs_map = |name: &str| names.iter().position(|n| n == name).map(|k| reader.needs_map(k));
+        assert_eq!(names[..3], ["t", "q.shoulder", "tau.shoulder"], "{}", bag.display());
+        assert_eq!(needs_map("q.elbow"), Some(false));
+        for name in
+            ["/low_state.motor_state[0].q", "/ft.wrench.torque.z", "/dynamic.interface_values[1].values[2]"]
+        {
+            assert_eq!(needs_map(name), Some(true), "{name} in {names:?}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::TopicChoice;
 use super::sqlite::{Database, Scan, Stored, Value};
 use super::topics::{Message, Messages, Topic, Topics};
 use crate::{Error, Place, Result};
@@ -18,7 +19,7 @@ pub(crate) struct Bag {
 }
 
 impl Bag {
-    pub fn new(file: std::fs::File, name: String, asked: &[String]) -> Result<Self> {
+    pub fn new(file: std::fs::File, name: String, choice: &TopicChoice) -> Result<Self> {
         let refused = |message: String| Error::read(Place::file(&name), message);
         let unfinished = std::fs::metadata(format!("{name}-wal")).is_ok_and(|m| m.len() > 0);
         if unfinished {
@@ -36,7 +37,7 @@ impl Bag {
             Some(table) => definitions(&database, table).map_err(damaged)?,
             None => HashMap::new(),
         };
-        let mut topics = Topics::new(&name, asked);
+        let mut topics = Topics::new(&name, choice);
         let mut chosen = HashMap::new();
         let mut scan = Scan::new(rows);
         while let Some((id, row)) = scan.next(&database).map_err(damaged)? {
@@ -89,5 +90,8 @@ impl Messages for Bag {
 }
 
 fn damaged(file: &str, cause: &str) -> Error {
-    Error::read(Place::file(file), format!("the bag is truncated or damaged: {cause}"))
+    let is_other = cause.starts_with("is not ");
+    let message =
+        if is_other { cause.to_owned() } else { format!("the bag is truncated or damaged: {cause}") };
+    Error::read(Place::file(file), message)
 }

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::topics::{Message, Messages, Topics};
-use super::{db3, mcap};
+use super::{TopicChoice, db3, mcap};
 use crate::formats::zstd::Unpacked;
 use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
@@ -22,7 +22,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub fn new(folder: &Path, asked: &[String]) -> Result<Self> {
+    pub fn new(folder: &Path, choice: &TopicChoice) -> Result<Self> {
         let name = folder.display().to_string();
         let refused = |message: String| Error::read(Place::file(&name), message);
         let list = folder.join("metadata.yaml");
@@ -43,24 +43,24 @@ impl Files {
             return Err(refused(message.to_owned()));
         }
         let files: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
-        Ok(Self { left: files.into_iter(), current: None, topics: Topics::new(&name, asked) })
+        Ok(Self { left: files.into_iter(), current: None, topics: Topics::new(&name, choice) })
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn Messages>> {
-        let (name, asked) = (path.display().to_string(), self.topics.asked());
+        let (name, choice) = (path.display().to_string(), self.topics.choice());
         let file = File::open(path)
             .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
         let packed = path.extension().is_some_and(|e| e == "zstd");
         let inner = if packed { path.file_stem().map_or(path, Path::new) } else { path };
         let is_db3 = inner.extension().is_some_and(|e| e == "db3");
         Ok(match (is_db3, packed) {
-            (true, false) => Box::new(db3::Bag::new(file, name, asked)?),
+            (true, false) => Box::new(db3::Bag::new(file, name, choice)?),
             (true, true) => {
                 let unpacked = temporary_copy(Unpacked::file(file), &name)?;
-                Box::new(db3::Bag::new(unpacked, name, asked)?)
+                Box::new(db3::Bag::new(unpacked, name, choice)?)
             }
-            (false, false) => Box::new(mcap::Bag::new(Box::new(BufReader::new(file)), name, asked)),
-            (false, true) => Box::new(mcap::Bag::new(Box::new(Unpacked::file(file)), name, asked)),
+            (false, false) => Box::new(mcap::Bag::new(Box::new(BufReader::new(file)), name, choice)),
+            (false, true) => Box::new(mcap::Bag::new(Box::new(Unpacked::file(file)), name, choice)),
         })
     }
 }

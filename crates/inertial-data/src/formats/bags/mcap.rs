@@ -8,6 +8,7 @@ use ::mcap::McapError;
 use ::mcap::records::{ChunkHeader, Record, op};
 use ::mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
+use super::TopicChoice;
 use super::topics::{Message, Messages, Topic, Topics};
 use crate::formats::zstd::Unpacked;
 use crate::{Error, Place, Result, plain_io};
@@ -39,7 +40,7 @@ struct Contents {
 }
 
 impl<'a> Bag<'a> {
-    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, asked: &[String]) -> Self {
+    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, choice: &TopicChoice) -> Self {
         // Chunks are decompressed here, because the crate would use a C library.
         let options = LinearReaderOptions::default().with_record_length_limit(LONGEST).with_emit_chunks(true);
         Self {
@@ -47,7 +48,7 @@ impl<'a> Bag<'a> {
             reader: LinearReader::new_with_options(options),
             contents: Contents {
                 schemas: HashMap::new(),
-                topics: Topics::new(&file, asked),
+                topics: Topics::new(&file, choice),
                 channels: HashMap::new(),
                 file,
             },
@@ -143,6 +144,7 @@ impl Contents {
 
     fn damaged(&self, error: &McapError) -> Error {
         let message = match error {
+            McapError::BadMagic => "is not an MCAP file, or is damaged".to_owned(),
             McapError::UnexpectedEof => "the MCAP file is truncated".to_owned(),
             other => format!("the MCAP file is truncated or damaged: {other}"),
         };

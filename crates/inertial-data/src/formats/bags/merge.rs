@@ -1,4 +1,4 @@
-//! Several topics in one log: the values of the other topics are interpolated at the stamps of the first.
+//! Several topics, or streams of a topic, in one log: the values of the others are interpolated at the stamps of the first.
 
 use std::collections::VecDeque;
 
@@ -19,16 +19,18 @@ pub(super) struct Merge {
     waiting: VecDeque<Sample>,
     /// Messages of the other topics: the last before the waiting row, and all after it.
     others: Vec<VecDeque<Sample>>,
+    /// Numbers of values of the other topics.
+    widths: Vec<usize>,
     /// Reusable memory of finished samples.
     free: Vec<Vec<f64>>,
     ended: bool,
 }
 
 impl Merge {
-    /// Creates a merger of `others` topics in addition to the first.
-    pub fn new(others: usize) -> Self {
-        let others = (0..others).map(|_| VecDeque::new()).collect();
-        Self { waiting: VecDeque::new(), others, free: Vec::new(), ended: false }
+    /// Creates a merger of topics in addition to the first, with the number of values of each.
+    pub fn new(widths: Vec<usize>) -> Self {
+        let others = widths.iter().map(|_| VecDeque::new()).collect();
+        Self { waiting: VecDeque::new(), others, widths, free: Vec::new(), ended: false }
     }
 
     /// Adds a message; the messages of topic 0 define the rows.
@@ -68,7 +70,7 @@ impl Merge {
         row.clear();
         row.push(stamp);
         row.extend_from_slice(&first.values);
-        for queue in &mut self.others {
+        for (queue, &width) in self.others.iter_mut().zip(&self.widths) {
             while queue.get(1).is_some_and(|next| next.stamp <= stamp) {
                 self.free.extend(queue.pop_front().map(|old| old.values));
             }
@@ -82,8 +84,7 @@ impl Merge {
                     row.extend(before.values.iter().zip(&after.values).map(|(a, b)| a + share * (b - a)));
                 }
                 // The row is too far from the nearest message, so its values are unknown.
-                (Some(any), _) => row.extend(any.values.iter().map(|_| f64::NAN)),
-                (None, _) => {}
+                _ => row.extend(std::iter::repeat_n(f64::NAN, width)),
             }
         }
         self.free.push(first.values);

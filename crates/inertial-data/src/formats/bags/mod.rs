@@ -11,18 +11,20 @@ pub(crate) mod mcap;
 mod merge;
 pub(crate) mod ros1;
 mod sqlite;
+mod streams;
 mod topics;
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result};
 use channel::Channel;
 use merge::Merge;
-use topics::{Message, Messages};
+use topics::{Message, Messages, Topic};
 
 pub(crate) use sqlite::MAGIC as SQLITE;
 
@@ -44,13 +46,17 @@ pub struct TopicChoice {
     pub topics: Vec<String>,
     /// Topics whose columns are named by field paths: `/low_state.motor_state[3].tau_est`.
     pub by_path: Vec<String>,
+    /// Whether the only topic with joint states is read in addition to those named by field paths.
+    pub joint_states: bool,
+    /// Whether all topics are read: the only topic with joint states with standard names, the others by field paths.
+    pub every: bool,
 }
 
 impl TopicChoice {
     /// Selects the topics of a comma-separated list; without a list, the topic with joint states.
     pub fn of(list: Option<&str>) -> Self {
         let topics = list.map(|list| list.split(',').map(|topic| topic.trim().to_owned()).collect());
-        Self { topics: topics.unwrap_or_default(), by_path: Vec::new() }
+        Self { topics: topics.unwrap_or_default(), ..Self::default() }
     }
 
     /// Adds the topics of column names that are field paths.
@@ -75,7 +81,8 @@ impl TopicChoice {
 /// inertial measurement units, `base.…` of odometry, and the numbers of all other messages by their field paths.
 ///
 /// Time is the stamp of the message's header, or the recording time if the stamp is zero or missing. The joints of a message may be in
-/// any order; a joint missing in a message is a missing value. With several topics, the first defines the rows, and the values of the
+/// any order; a joint missing in a message is a missing value. Joint states that name other joints than the rest of the topic come from
+/// another publisher and are a stream of their own. With several topics or streams, the first defines the rows, and the values of the
 /// others are interpolated at its stamps.
 pub struct BagReader<'a> {
     file: String,
@@ -87,6 +94,8 @@ pub struct BagReader<'a> {
     first: std::vec::IntoIter<Message>,
     merge: Merge,
     values: Vec<f64>,
+    /// Streams of the current message.
+    present: Vec<bool>,
     row: Vec<f64>,
     done: usize,
 }
@@ -99,7 +108,7 @@ impl<'a> BagReader<'a> {
         choice: &TopicChoice,
     ) -> Result<Self> {
         let file = name.into();
-        let messages = mcap::Bag::new(Box::new(stream), file.clone(), &choice.all());
+        let messages = mcap::Bag::new(Box::new(stream), file.clone(), choice);
         Self::new(Box::new(messages), file, choice)
     }
 
@@ -110,20 +119,20 @@ impl<'a> BagReader<'a> {
         choice: &TopicChoice,
     ) -> Result<Self> {
         let file = name.into();
-        let messages = ros1::Bag::new(Box::new(stream), file.clone(), &choice.all());
+        let messages = ros1::Bag::new(Box::new(stream), file.clone(), choice);
         Self::new(Box::new(messages), file, choice)
     }
 
     /// Reads an SQLite file (`.db3`).
     pub fn db3(file: File, name: impl Into<String>, choice: &TopicChoice) -> Result<Self> {
         let name = name.into();
-        let messages = db3::Bag::new(file, name.clone(), &choice.all())?;
+        let messages = db3::Bag::new(file, name.clone(), choice)?;
         Self::new(Box::new(messages), name, choice)
     }
 
     /// Reads a folder with `metadata.yaml` and files of either kind.
     pub fn folder(path: &Path, choice: &TopicChoice) -> Result<Self> {
-        let messages = folder::Files::new(path, &choice.all())?;
+        let messages = folder::Files::new(path, choice)?;
         Self::new(Box::new(messages), path.display().to_string(), choice)
     }
 
@@ -135,9 +144,12 @@ impl<'a> BagReader<'a> {
         };
         while held < HELD && first.len() < MOST_LOOKED_AT {
             // Checked only from time to time: topics may start late.
-            if first.len() >= LOOKED_AT && first.len().is_multiple_of(LOOKED_AT) && missing(&first).is_none()
-            {
-                break;
+            if first.len() >= LOOKED_AT && first.len().is_multiple_of(LOOKED_AT) {
+                let has_message = |topic: &str| first.iter().any(|message| message.topic.name == topic);
+                let known = messages.topics().read().iter().all(|topic| has_message(&topic.name));
+                if known && missing(&first).is_none() {
+                    break;
+                }
             }
             let Some(message) = messages.next()? else { break };
             let message = message.unpacked(&file)?;
@@ -148,8 +160,7 @@ impl<'a> BagReader<'a> {
         if first.is_empty() || absent.is_some() {
             return Err(messages.topics().nothing(absent.as_deref()));
         }
-        let channels =
-            Self::channels(&first, &asked, choice).map_err(|m| Error::read(Place::file(&file), m))?;
+        let channels = channels(&first, &asked, choice).map_err(|m| Error::read(Place::file(&file), m))?;
         let mut names = vec!["t".to_owned()];
         names.extend(channels.iter().flat_map(|channel| channel.names.iter().cloned()));
         let mut known = HashSet::new();
@@ -158,34 +169,11 @@ impl<'a> BagReader<'a> {
             return Err(Error::columns(Place::file(file), message));
         }
         let columns = (0..names.len()).collect();
-        let merge = Merge::new(channels.len() - 1);
-        let (first, values) = (first.into_iter(), Vec::new());
-        Ok(Self { file, messages, names, channels, columns, first, merge, values, row: Vec::new(), done: 0 })
-    }
-
-    /// Returns the columns of the topics in the order of the request, joint states first.
-    fn channels(
-        first: &[Message],
-        asked: &[String],
-        choice: &TopicChoice,
-    ) -> std::result::Result<Vec<Channel>, String> {
-        let mut order = asked.to_vec();
-        if order.is_empty() {
-            order.extend(first.first().map(|message| message.topic.name.clone()));
-        }
-        let of =
-            |topic: &String| -> Vec<&Message> { first.iter().filter(|m| m.topic.name == *topic).collect() };
-        order.sort_by_key(|topic| !of(topic).first().is_some_and(|message| message.topic.is_joint_state()));
-        let channel = |name: &String| {
-            let own = of(name);
-            let topic = own
-                .first()
-                .map(|message| message.topic.clone())
-                .ok_or_else(|| format!("no message on {name}"))?;
-            let plain = choice.by_path.contains(name);
-            Channel::new(&topic, &own, plain).map_err(|cause| format!("topic {name}, first message: {cause}"))
-        };
-        order.iter().map(channel).collect()
+        let streams = channels.iter().flat_map(|channel| &channel.streams);
+        let merge = Merge::new(streams.skip(1).map(ExactSizeIterator::len).collect());
+        let first = first.into_iter();
+        let (values, present, row) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { file, messages, names, channels, columns, first, merge, values, present, row, done: 0 })
     }
 
     /// Adds the next message; returns whether there was one.
@@ -201,15 +189,67 @@ impl<'a> BagReader<'a> {
         let Some(place) = self.channels.iter().position(|channel| channel.topic == message.topic.name) else {
             return Ok(true);
         };
+        let before: usize = self.channels[..place].iter().map(|channel| channel.streams.len()).sum();
         let channel = &self.channels[place];
         self.values.resize(channel.names.len(), f64::NAN);
-        let stamp = channel.read(&message, &mut self.values).map_err(|cause| {
+        self.present.resize(channel.streams.len(), false);
+        let stamp = channel.read(&message, &mut self.values, &mut self.present).map_err(|cause| {
             let text = format!("topic {}, message {}: {cause}", channel.topic, message.number);
             Error::read(Place::file(&self.file), text)
         })?;
-        self.merge.push(place, stamp, &self.values);
+        for (k, columns) in channel.streams.iter().enumerate().filter(|(k, _)| self.present[*k]) {
+            self.merge.push(before + k, stamp, &self.values[columns.clone()]);
+        }
         Ok(true)
     }
+}
+
+/// Returns the columns of the topics in the order of the request, joint states first.
+fn channels(
+    first: &[Message],
+    asked: &[String],
+    choice: &TopicChoice,
+) -> std::result::Result<Vec<Channel>, String> {
+    let mut topics: Vec<&Arc<Topic>> = Vec::new();
+    for message in first {
+        if !topics.iter().any(|topic| topic.name == message.topic.name) {
+            topics.push(&message.topic);
+        }
+    }
+    let is_asked = |topic: &Topic| asked.contains(&topic.name);
+    // Joint states that were not asked for are read only if it is clear which ones.
+    let has_own = topics.iter().any(|topic| is_asked(topic) && topic.is_joint_state());
+    let automatic: Vec<String> = topics
+        .iter()
+        .filter(|topic| !is_asked(topic) && topic.kind == "sensor_msgs/JointState")
+        .map(|topic| topic.name.clone())
+        .collect();
+    let is_clear = automatic.len() == 1 && !has_own;
+    topics.retain(|topic| is_asked(topic) || choice.every || (is_clear && automatic[0] == topic.name));
+    let place = |topic: &Topic| asked.iter().position(|name| *name == topic.name);
+    let is_default = |topic: &Topic| is_clear && automatic[0] == topic.name;
+    topics.sort_by_key(|topic| {
+        (!is_default(topic), !topic.is_joint_state(), place(topic).unwrap_or(asked.len()))
+    });
+    let mut out = Vec::new();
+    for topic in topics {
+        let own: Vec<&Message> = first.iter().filter(|m| m.topic.name == topic.name).collect();
+        let is_default = is_default(topic);
+        let plain = choice.by_path.contains(&topic.name) || (choice.every && !is_default);
+        match Channel::new(topic, &own, plain) {
+            Ok(mut channel) => {
+                channel.needs_map = choice.every && !is_default;
+                out.push(channel);
+            }
+            // Topics of unknown types are left out of the list of all topics.
+            Err(_) if choice.every && !is_default => {}
+            Err(cause) => return Err(format!("topic {}, first message: {cause}", topic.name)),
+        }
+    }
+    if out.is_empty() {
+        return Err("no topic has messages of a known type".to_owned());
+    }
+    Ok(out)
 }
 
 impl Reader for BagReader<'_> {
@@ -219,6 +259,16 @@ impl Reader for BagReader<'_> {
 
     fn names(&self) -> &[String] {
         &self.names
+    }
+
+    fn needs_map(&self, column: usize) -> bool {
+        let mut end = 1;
+        column > 0
+            && self.channels.iter().any(|channel| {
+                let range = end..end + channel.names.len();
+                end = range.end;
+                channel.needs_map && range.contains(&column)
+            })
     }
 
     fn select(&mut self, columns: &[usize]) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
 
+use super::TopicChoice;
 use super::topics::{Message, Messages, Topic, Topics};
 use crate::{Error, Place, Result, plain_io};
 
@@ -48,10 +49,10 @@ struct Record {
 }
 
 impl<'a> Bag<'a> {
-    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, asked: &[String]) -> Self {
+    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, choice: &TopicChoice) -> Self {
         Self {
             stream,
-            topics: Topics::new(&file, asked),
+            topics: Topics::new(&file, choice),
             file,
             begun: false,
             chunk: Vec::new(),

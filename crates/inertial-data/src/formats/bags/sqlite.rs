@@ -47,6 +47,9 @@ impl Database {
     pub fn new(mut file: File) -> Stored<Self> {
         let mut head = [0; 100];
         file.seek(SeekFrom::Start(0)).and_then(|_| file.read_exact(&mut head)).map_err(|_| ends())?;
+        if !head.starts_with(&MAGIC) {
+            return Err("is not an SQLite database".to_owned());
+        }
         let page = match u16::from_be_bytes([head[16], head[17]]) {
             1 => 65_536,
             size => usize::from(size),

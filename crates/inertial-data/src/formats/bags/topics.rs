@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use super::TopicChoice;
 use crate::error::nearest_hint;
 use crate::formats::zstd;
 use crate::{Error, Place, Result, plain_io};
@@ -73,10 +74,11 @@ pub(crate) trait Messages: Send {
     fn topics(&self) -> &Topics;
 }
 
-/// Topics of a bag as they are found: the requested ones are read, or the only one with joint states.
+/// Topics of a bag as they are found: those of the selection are read.
 #[derive(Debug, Clone)]
 pub(crate) struct Topics {
     file: String,
+    choice: TopicChoice,
     asked: Vec<String>,
     read: Vec<Arc<Topic>>,
     /// All topics with their types.
@@ -84,13 +86,24 @@ pub(crate) struct Topics {
 }
 
 impl Topics {
-    pub fn new(file: &str, asked: &[String]) -> Self {
-        Self { file: file.to_owned(), asked: asked.to_vec(), read: Vec::new(), found: Vec::new() }
+    pub fn new(file: &str, choice: &TopicChoice) -> Self {
+        Self {
+            file: file.to_owned(),
+            choice: choice.clone(),
+            asked: choice.all(),
+            read: Vec::new(),
+            found: Vec::new(),
+        }
     }
 
-    /// Returns the requested topics.
-    pub fn asked(&self) -> &[String] {
-        &self.asked
+    /// Returns the selection of the topics.
+    pub fn choice(&self) -> &TopicChoice {
+        &self.choice
+    }
+
+    /// Returns the topics that are read.
+    pub fn read(&self) -> &[Arc<Topic>] {
+        &self.read
     }
 
     /// Registers a topic; returns it if its messages are read.
@@ -111,24 +124,24 @@ impl Topics {
             definition: definition.to_owned(),
             ros1: encoding == "ros1",
         };
-        let wanted = if self.asked.is_empty() {
-            topic.kind == "sensor_msgs/JointState"
-        } else {
-            self.asked.iter().any(|asked| asked == name)
-        };
-        if !wanted {
+        let is_supported = encoding == "cdr" || encoding == "ros1";
+        let is_asked = self.asked.iter().any(|asked| asked == name);
+        let is_automatic = (self.asked.is_empty() || self.choice.joint_states)
+            && topic.kind == "sensor_msgs/JointState"
+            && (is_supported || self.asked.is_empty());
+        if !is_asked && !is_automatic && !(self.choice.every && is_supported) {
             return Ok(None);
         }
         if let Some(known) = self.read.iter().find(|own| own.name == name) {
             return Ok(Some(known.clone()));
         }
-        if encoding != "cdr" && encoding != "ros1" {
+        if !is_supported {
             let message = format!("topic {name} is encoded as \"{encoding}\": expected \"cdr\" (ROS 2)");
             return Err(Error::read(Place::file(&self.file), message));
         }
         let topic = Arc::new(topic);
         self.read.push(topic.clone());
-        if self.asked.is_empty() && self.read.len() > 1 {
+        if self.asked.is_empty() && !self.choice.every && self.read.len() > 1 {
             let names: Vec<&str> = self.read.iter().map(|topic| topic.name.as_str()).collect();
             let message = format!("has joint states on {}: choose one topic", names.join(", "));
             return Err(Error::columns(Place::file(&self.file), message));
