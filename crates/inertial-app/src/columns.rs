@@ -8,7 +8,7 @@ use inertial_data::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::logs::TEXT_LIMIT;
+use crate::logs::{LogOptions, TEXT_LIMIT, timed};
 use crate::{Context, Located, Model, Result};
 
 /// Options of the listing.
@@ -22,6 +22,8 @@ pub struct Options {
     pub columns: Option<String>,
     /// Topics of a ROS bag, separated by commas; by default the only one with joint states.
     pub topic: Option<String>,
+    /// Sampling rate (Hz) of a log without a time column.
+    pub rate: Option<f64>,
 }
 
 inertial::with_changes!(Options);
@@ -71,6 +73,7 @@ pub struct Column {
 
 /// Lists the columns of a log; with a model, columns are also matched by the names of its joints, and missing ones are reported.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    LogOptions::default().with(|o| o.rate = options.rate).check()?;
     let map = match &options.columns {
         Some(file) => Some(ColumnMap::parse(&context.inputs.text(file, TEXT_LIMIT).at(file)?, file.clone())?),
         None => None,
@@ -82,9 +85,17 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         s.joints = joints;
         s.topic.clone_from(&options.topic);
         s.raw = true;
+        // Standard input can be opened only once.
+        s.every_topic = options.log != "-";
     });
     let mut reader = context.inputs.log(&options.log, &source)?;
     let (names, is_named) = (reader.names().to_vec(), reader.is_named());
+    // The columns that are read without a map come first. If there are none but the time, the fields of all topics are recognised.
+    let mut own = (0..names.len()).position(|k| reader.needs_map(k)).unwrap_or(names.len());
+    let needs_map = own <= 1 && names.len() > own;
+    if needs_map {
+        own = names.len();
+    }
     let numbers: Vec<usize> = (0..names.len()).filter(|&k| reader.is_number(k)).collect();
     // Reading the first rows consumes the reader, so the file is opened again below.
     let mut first = None;
@@ -92,11 +103,11 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         reader.select(&numbers);
         // Text in later rows must not prevent the listing.
         first = reader.next_rows().ok().flatten();
-        reader = context.inputs.log(&options.log, &source)?;
+        reader = context.inputs.log(&options.log, &source.clone().with(|s| s.every_topic = needs_map))?;
     }
     let source = source.with(|s| s.raw = false);
     let (targets, missing) = if is_named || mapped {
-        let reader = renamed(reader, &source)?;
+        let reader = timed(renamed(reader, &source)?, &options.log, options.rate)?;
         (
             reader.names().to_vec(),
             model.and_then(|m| missing(m, &options.log, reader.names(), reader.advice())),
@@ -104,19 +115,27 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     } else {
         (names.clone(), model.map(|_| "the columns have no names: fill in the map".to_owned()))
     };
-    let recognition = Recognition::of(&names, &source.joints);
+    let missing = match missing {
+        None if needs_map && model.is_some() => {
+            Some("no topic is read without a column map: use the map below".to_owned())
+        }
+        other => other,
+    };
+    let recognition = Recognition::of(&names[..own], &source.joints);
     let known = Recognition::of(&targets, &source.joints);
-    let columns = names.iter().enumerate().map(|(k, name)| {
+    let values = |k: usize| {
+        let slot = numbers.iter().position(|&n| n == k)?;
+        first.as_ref().and_then(|rows| range(rows, slot))
+    };
+    let columns = names[..own].iter().enumerate().map(|(k, name)| {
         let of_map =
             mapped && targets[k] != *name && recognition.columns()[k].target.as_ref() != Some(&targets[k]);
         let found = &recognition.columns()[k];
-        let values = numbers
-            .iter()
-            .position(|&n| n == k)
-            .and_then(|slot| first.as_ref().and_then(|rows| range(rows, slot)));
+        let values = values(k);
         let is_number = numbers.contains(&k);
         let target = known.columns()[k].target.clone();
         let reason = match () {
+            () if of_map && target.is_none() => "replaced by the column map".to_owned(),
             () if of_map => "by the column map".to_owned(),
             () if !is_number && target.is_none() => "not numeric".to_owned(),
             () => found.reason.clone(),
@@ -131,7 +150,16 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
             greatest: values.map(|v| v[2]),
         }
     });
-    let columns = columns.collect();
+    let others = names.iter().enumerate().skip(own).map(|(k, name)| Column {
+        name: name.clone(),
+        target: None,
+        unit: None,
+        reason: "of another topic: name it in a column map".to_owned(),
+        first: values(k).map(|v| v[0]),
+        least: values(k).map(|v| v[1]),
+        greatest: values(k).map(|v| v[2]),
+    });
+    let columns = columns.chain(others).collect();
     let mut map = if is_named { recognition.map() } else { guessed_map(names.len(), model) };
     if let Some(joints) = model.and_then(|m| unknown_joints(m, &targets)) {
         map.insert_str(0, &joints);
@@ -151,7 +179,7 @@ fn range(rows: &LogRows, slot: usize) -> Option<[f64; 3]> {
 fn missing(model: &Model, log: &str, names: &[String], advice: Option<String>) -> Option<String> {
     let options = DataOptions::default().with(|o| o.torques = Need::Required);
     let error = Columns::matching(&model.mechanism, log, names, &options).err()?;
-    let text = error.to_string();
+    let text = crate::Error::from(error).to_string();
     let text = text.strip_prefix(&format!("{log}: ")).unwrap_or(&text).to_owned();
     Some(advice.map_or(text.clone(), |advice| format!("{text}; {advice}")))
 }

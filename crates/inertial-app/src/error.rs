@@ -56,6 +56,11 @@ impl Error {
     pub fn message(&self, spell: &dyn Fn(&str) -> String) -> String {
         match self {
             Self::Library(error) => error.to_string(),
+            Self::Data(error @ inertial_data::Error::Columns { message, .. })
+                if message.starts_with("there is no column t ") =>
+            {
+                format!("{error}; {} sets the sampling rate (Hz) of a log without times", spell("rate"))
+            }
             Self::Data(error) => error.to_string(),
             Self::Io(error) => inertial_data::plain_io(error),
             Self::Json(error) => error.to_string(),

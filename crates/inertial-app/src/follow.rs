@@ -111,6 +111,7 @@ pub fn run(
         "follow",
         "streams are not supported for robots with loops: identify from a log instead"
     );
+    ensure_option!(options.log.rate.is_none(), "rate", "a stream needs a column t");
     let mut log = options.log.options(&[]);
     if measured == Some(Measured::BaseWrench) {
         log.torques = Need::Optional;

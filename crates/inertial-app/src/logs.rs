@@ -7,7 +7,9 @@ use std::path::Path;
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, LogSource, Measurements, RowFilter, Summary};
 use inertial::mechanism::Mechanism;
-use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source};
+use inertial_data::{
+    ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source, TimedRows,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -25,8 +27,18 @@ pub(crate) const TEXT_LIMIT: u64 = 16 << 20;
 const FREQUENCIES: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Options that determine the content of a summary.
-const PREPARATION: [&str; 9] =
-    ["cutoff", "filter", "filter-order", "filter-window", "resample", "lag", "decimate", "slow", "joints"];
+const PREPARATION: [&str; 10] = [
+    "cutoff",
+    "filter",
+    "filter-order",
+    "filter-window",
+    "rate",
+    "resample",
+    "lag",
+    "decimate",
+    "slow",
+    "joints",
+];
 
 /// Preparation of logs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +57,8 @@ pub struct LogOptions {
     pub filter_order: Option<usize>,
     /// Number of samples of the Savitzky-Golay window, odd; derived from the cut-off if absent.
     pub filter_window: Option<usize>,
+    /// Sampling rate (Hz) of logs without a time column.
+    pub rate: Option<f64>,
     /// Rate (Hz) of the grid before filtering; the mean rate of the log if absent.
     pub resample: Option<f64>,
     /// Delay (s) of the torques relative to the motion; by default identifications estimate it and correct it if it is significant.
@@ -75,6 +89,7 @@ impl Default for LogOptions {
             filter: FilterKind::Butterworth,
             filter_order: None,
             filter_window: None,
+            rate: None,
             resample: None,
             lag: None,
             decimate: None,
@@ -145,13 +160,12 @@ impl LogOptions {
             "cutoff",
             "the filter is off and has no cut-off"
         );
-        ensure_option!(
-            self.resample.is_none_or(|hz| FREQUENCIES.contains(&hz)),
-            "resample",
-            "expected a rate from {:?} to {:?} Hz",
-            FREQUENCIES.start(),
-            FREQUENCIES.end()
-        );
+        for (name, rate) in [("rate", self.rate), ("resample", self.resample)] {
+            if rate.is_some_and(|hz| !FREQUENCIES.contains(&hz)) {
+                let [least, most] = [FREQUENCIES.start(), FREQUENCIES.end()];
+                return Err(Error::option(name, format!("expected a rate from {least:?} to {most:?} Hz")));
+            }
+        }
         ensure_option!(self.decimate != Some(0), "decimate", "expected a number of samples, at least one");
         Ok(())
     }
@@ -243,7 +257,7 @@ impl LogOptions {
             s.joints = joints;
             s.topic.clone_from(&self.topic);
         });
-        context.inputs.log(name, &source)
+        timed(context.inputs.log(name, &source)?, name, self.rate)
     }
 
     /// Prepares a log with additional columns for reading in parts, so that memory use does not depend on the length
@@ -268,6 +282,17 @@ impl LogOptions {
         }
         Ok(log)
     }
+}
+
+/// Adds times to a log that has none, if its rate is given.
+pub(crate) fn timed(reader: Box<dyn Reader>, name: &str, rate: Option<f64>) -> Result<Box<dyn Reader>> {
+    let Some(rate) = rate else { return Ok(reader) };
+    ensure_option!(
+        !reader.names().iter().any(|column| column == "t"),
+        "rate",
+        "{name} has a time column: a rate is given only for logs without times"
+    );
+    Ok(Box::new(TimedRows::new(reader, rate)))
 }
 
 /// Adds a hint about the option that locks a joint missing from the log.

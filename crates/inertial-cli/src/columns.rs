@@ -45,6 +45,9 @@ pub struct Args {
     /// Topics of a ROS bag, separated by commas [default: the only one with joint states]
     #[arg(long, value_name = "TOPICS")]
     topic: Option<String>,
+    /// Sampling rate of a log without a time column
+    #[arg(long, value_name = "HZ")]
+    rate: Option<f64>,
     /// Write the column map to a file, completely or not at all
     #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
@@ -63,6 +66,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         o.log.clone_from(&args.log);
         o.columns.clone_from(&args.columns);
         o.topic.clone_from(&args.topic);
+        o.rate = args.rate;
     });
     let outcome = list(model.as_ref(), &options, &shell.context())?;
     let mut files = OutputFiles::new(shell.disk());

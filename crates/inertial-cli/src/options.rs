@@ -86,6 +86,9 @@ pub struct LogArgs {
     /// Samples of the savitzky-golay window, an odd number [default: derived from the cut-off]
     #[arg(long, value_name = "N", hide_short_help = true)]
     filter_window: Option<usize>,
+    /// Sampling rate of logs without a time column
+    #[arg(long, value_name = "HZ", hide_short_help = true)]
+    rate: Option<f64>,
     /// Resample the log at this rate before filtering [default: its mean rate]
     #[arg(long, value_name = "HZ", hide_short_help = true)]
     resample: Option<f64>,
@@ -129,6 +132,7 @@ impl LogArgs {
             o.filter = self.filter;
             o.filter_order = self.filter_order;
             o.filter_window = self.filter_window;
+            o.rate = self.rate;
             o.resample = self.resample;
             o.lag = self.lag;
             o.decimate = self.decimate;

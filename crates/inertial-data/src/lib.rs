@@ -52,6 +52,7 @@ pub use formats::csv::CsvReader;
 pub use formats::lerobot::LeRobotReader;
 pub use formats::open::{Source, open, open_as, renamed};
 pub use formats::parquet::ParquetReader;
+pub use formats::timed_rows::TimedRows;
 pub use formats::write_parquet::write_parquet;
 pub use log::Log;
 pub use options::{Cutoff, Filter, Need, Options};

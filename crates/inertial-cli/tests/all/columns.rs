@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::common::{Folder, refused, run};
+use crate::common::{Folder, python, refused, run};
 
 const MODEL: &str = "builtin:planar-2r";
 
@@ -97,4 +97,92 @@ fn files_without_a_header_get_a_map_to_check() {
     assert!(text.ends_with("t = \"column_1\"\nq = \"column_{2..3}\"\ntau = \"column_{4..5}\"\n"), "{text}");
     assert_eq!(run(&["validate", MODEL, &bare, "--columns", map.to_str().unwrap()]).status, 0);
     assert!(refused(&["columns", "absent.csv"]).contains("there is no such file"));
+}
+
+#[test]
+fn logs_without_times_need_their_rate() {
+    let folder = Folder::new();
+    let text = log(["t", "q1", "q2", "tau1", "tau2"], [1.0; 3]);
+    let without: String =
+        text.lines().filter_map(|line| line.split_once(';')).fold(String::new(), |mut out, (_, rest)| {
+            let _ = writeln!(out, "{rest}");
+            out
+        });
+    let (timed, bare) = (folder.file("timed.csv", text), folder.file("bare.csv", without));
+    let line = refused(&["identify", MODEL, &bare]);
+    assert!(line.ends_with("; --rate sets the sampling rate (Hz) of a log without times"), "{line}");
+    let validated = |args: &[&str]| {
+        let done = run(&[&["validate", MODEL, "--json"], args].concat());
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        done.json()["joints"].clone()
+    };
+    assert_eq!(validated(&[&bare, "--rate", "100"]), validated(&[&timed]));
+    let line = refused(&["validate", MODEL, &timed, "--rate", "100"]);
+    assert!(line.contains("--rate: ") && line.contains("timed.csv has a time column"), "{line}");
+    for rate in ["0", "-1", "nan", "1e12"] {
+        let rate = format!("--rate={rate}");
+        let line = refused(&["validate", MODEL, &bare, &rate]);
+        assert!(line.contains("--rate"), "{line}");
+        assert!(refused(&["columns", &bare, &rate]).contains("--rate"));
+    }
+    let listed = run(&["columns", &bare, MODEL, "--json"]);
+    assert_eq!(listed.status, 1);
+    assert!(listed.json()["missing"].as_str().unwrap().contains("there is no column t"));
+    assert_eq!(run(&["columns", &bare, MODEL, "--rate", "100"]).status, 0);
+}
+
+/// Tests bags with several topics: all fields are listed, and a map of the torques alone completes the joint states.
+#[test]
+fn fields_of_all_topics_are_listed() {
+    let folder = Folder::new();
+    let root = folder.path("");
+    let Some(_) = python::run("write_bags.py", &[root.to_str().unwrap()]) else { return };
+    let joint = |name: &str, parent: &str, child: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"continuous\"><parent link=\"{parent}\"/><child link=\"{child}\"/>\
+             <origin xyz=\"0.3 0 0\"/><axis xyz=\"0 1 0\"/></joint><link name=\"{child}\"/>"
+        )
+    };
+    let model = folder.file(
+        "arm.urdf",
+        format!(
+            "<robot name=\"arm\"><link name=\"base\"/>{}{}</robot>",
+            joint("shoulder", "base", "a"),
+            joint("elbow", "a", "b")
+        ),
+    );
+    let map = folder.file(
+        "map.toml",
+        "[columns]\ntau = { column = \"/low_state.motor_state[{i}].tau_est\", scale = 0.5 }\n",
+    );
+    for bag in ["several_db3", "several_mcap", "several.bag"] {
+        let path = folder.path(bag);
+        let path = path.to_str().unwrap();
+        let listed = run(&["columns", path, &model, "--json"]);
+        assert_eq!(listed.status, 0, "{}", listed.stderr);
+        let found = listed.json();
+        let columns = found["columns"].as_array().unwrap();
+        let column = |name: &str| {
+            let own = columns.iter().find(|c| c["name"] == name);
+            own.unwrap_or_else(|| panic!("{bag}: no {name} in {found}"))
+        };
+        assert_eq!(column("q.elbow")["target"], "q.elbow");
+        for name in [
+            "/low_state.motor_state[1].tau_est",
+            "/ft.wrench.force.z",
+            "/imu.angular_velocity.x",
+            "/odom.pose.pose.position.x",
+        ] {
+            let own = column(name);
+            assert!(own["target"].is_null() && own["first"].is_number(), "{bag}: {own}");
+            assert_eq!(own["reason"], "of another topic: name it in a column map");
+        }
+        let listed = run(&["columns", path, &model, "--columns", &map, "--json"]);
+        assert_eq!(listed.status, 0, "{bag}: {}{}", listed.stdout, listed.stderr);
+        let found = listed.json();
+        let columns = found["columns"].as_array().unwrap();
+        let target = |name: &str| columns.iter().find(|c| c["name"] == name).map(|c| c["target"].clone());
+        assert_eq!(target("q.shoulder"), Some("q.shoulder".into()), "{found}");
+        assert_eq!(target("/low_state.motor_state[1].tau_est"), Some("tau2".into()), "{found}");
+    }
 }

@@ -5,7 +5,7 @@ use inertial::mechanism::JointType;
 
 use crate::clean::first_pass::{STILL, Survey};
 use crate::columns::layout::{Layout, LayoutJoint};
-use crate::{Error, Options, Place, Result};
+use crate::{Error, Need, Options, Place, Result};
 
 /// Torque (N m) below which all values count as zero, because their squares are rounded to zero.
 const LEAST_TORQUE: f64 = 1e-100;
@@ -176,6 +176,39 @@ fn is_passive(layout: &Layout, survey: &Survey, options: &Options, place: usize)
     let joints = || layout.joints.iter().filter(|j| j.joint_type != JointType::Floating);
     let own = || joints().any(|j| layout.tau[j.velocities()].contains(&Some(place)));
     survey.channels[place].range == (0.0, 0.0) && !options.torque_joints.is_empty() && own()
+}
+
+/// Treats velocities, accelerations and torques whose columns have no value as not measured; returns notes. Torques of named joints are
+/// kept, as are all if no torque would be left although torques are required.
+pub(crate) fn leave_out_empty_columns(
+    layout: &mut Layout,
+    survey: &Survey,
+    options: &Options,
+) -> Vec<String> {
+    let is_empty = |place: usize| survey.channels[place].missing == survey.stamps.count;
+    let mut notes = Vec::new();
+    let joints = layout.joints.iter().filter(|j| j.joint_type != JointType::Floating);
+    let coordinates: Vec<std::ops::Range<usize>> = joints.map(LayoutJoint::velocities).collect();
+    for derivative in [&mut layout.dq, &mut layout.ddq] {
+        for range in &coordinates {
+            // A joint with several coordinates needs all of them or none.
+            let own = derivative[range.clone()].iter().flatten().copied().find(|&place| is_empty(place));
+            if let Some(place) = own {
+                derivative[range.clone()].fill(None);
+                notes.push(format!("column {}: it has no values: computed instead", layout.names[place]));
+            }
+        }
+    }
+    let is_left = layout.tau.iter().flatten().any(|&place| !is_empty(place));
+    if options.torque_joints.is_empty() && (is_left || options.torques == Need::Optional) {
+        for v in coordinates.into_iter().flatten() {
+            if let Some(place) = layout.tau[v].take_if(|place| is_empty(*place)) {
+                let name = &layout.names[place];
+                notes.push(format!("column {name}: it has no values: the torque counts as not measured"));
+            }
+        }
+    }
+    notes
 }
 
 /// Treats torques that are always zero as not measured, unless their joints were named or no torque would be left; returns notes.

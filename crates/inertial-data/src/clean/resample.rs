@@ -32,6 +32,8 @@ pub(crate) struct Grid {
     hole: f64,
     /// Whether some values are missing.
     holes: bool,
+    /// Whether each value of a row is used; the gaps of others are not bridged.
+    used: Vec<bool>,
     /// Row and place of values that are treated as missing, ordered by row.
     alone: Vec<(usize, usize)>,
 }
@@ -70,8 +72,11 @@ impl Grid {
             notes.push(format!("time stamps are rounded to {unit} s: taken as uniform at {rate} Hz"));
         }
         let mut missed = Vec::new();
-        for (channel, name) in survey.channels.iter().zip(&layout.names).filter(|(c, _)| c.missing > 0) {
-            let missing = channel.missing;
+        for (place, channel) in survey.channels.iter().enumerate().filter(|(_, c)| c.missing > 0) {
+            if !layout.is_used(place) {
+                continue;
+            }
+            let (missing, name) = (channel.missing, &layout.names[place]);
             if missing as f64 > LOST * n as f64 {
                 let message = format!("{missing} of {n} values are missing, the first in this row");
                 let place = layout.place().row(channel.first_missing).column(name);
@@ -90,6 +95,7 @@ impl Grid {
             gap: GAP * stamps.typical,
             hole: 0.0,
             holes: !survey.glitches.is_empty() || survey.channels.iter().any(|c| c.missing > 0),
+            used: (0..layout.width()).map(|place| layout.is_used(place)).collect(),
             alone: survey.glitches.iter().map(|glitch| (glitch.row, glitch.place)).collect(),
         };
         if !uniform {
@@ -147,7 +153,7 @@ impl Grid {
     /// Passes the rows on the grid (without time) to `sink`, with a mark for each interpolated one.
     pub fn each(&self, layout: &Layout, spool: &mut Spool, sink: &mut Sink<'_>) -> Result<()> {
         let width = layout.width() + 1;
-        let mut bridge = Bridge::new(layout, self.hole);
+        let mut bridge = Bridge::new(layout, &self.used, self.hole);
         let mut alone = self.alone.iter().peekable();
         let mut resampler = Resampler::new(self, width);
         let (mut values, mut block) = (Vec::new(), Vec::new());
@@ -185,6 +191,7 @@ impl Grid {
 /// Linear interpolation of gaps, with marks for those that are not short.
 struct Bridge<'l> {
     layout: &'l Layout,
+    used: &'l [bool],
     width: usize,
     /// Longest interval (s) without a value that counts as short.
     short: f64,
@@ -199,10 +206,11 @@ struct Bridge<'l> {
 }
 
 impl<'l> Bridge<'l> {
-    fn new(layout: &'l Layout, short: f64) -> Self {
+    fn new(layout: &'l Layout, used: &'l [bool], short: f64) -> Self {
         let width = layout.width() + 1;
         Self {
             layout,
+            used,
             width,
             short,
             rows: Vec::new(),
@@ -219,6 +227,10 @@ impl<'l> Bridge<'l> {
         for i in self.seen..count {
             for c in 1..self.width {
                 let (now, x) = (self.rows[i * self.width], self.rows[i * self.width + c]);
+                if x.is_nan() && !self.used[c - 1] {
+                    self.rows[i * self.width + c] = 0.0;
+                    continue;
+                }
                 if x.is_nan() {
                     self.open[c].get_or_insert(i);
                     continue;

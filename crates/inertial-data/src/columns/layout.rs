@@ -145,6 +145,12 @@ impl Layout {
         self.place().row(line).column(&self.time)
     }
 
+    /// Returns whether a value is used for any quantity.
+    pub fn is_used(&self, place: usize) -> bool {
+        let quantities = [&self.q, &self.dq, &self.ddq, &self.tau];
+        quantities.into_iter().flatten().any(|own| *own == Some(place)) || self.extra.contains(&place)
+    }
+
     /// Extracts the positions from a row of values.
     pub fn positions(&self, row: &[f64], q: &mut [f64]) {
         for (k, q) in q.iter_mut().enumerate() {

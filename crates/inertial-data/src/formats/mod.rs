@@ -11,5 +11,6 @@ pub(crate) mod parquet;
 mod parquet_pages;
 pub(crate) mod read_ahead;
 pub(crate) mod text;
+pub(crate) mod timed_rows;
 pub(crate) mod write_parquet;
 pub(crate) mod zstd;

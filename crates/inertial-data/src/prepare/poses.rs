@@ -6,7 +6,6 @@ use crate::clean::first_pass::{STILL, Survey};
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
 use crate::prepare::record::Record;
-use crate::reader::{LogRows, Reader};
 use crate::{Error, Result};
 
 /// Change of a joint between two rows, relative to its range of motion, that counts as a jump to another pose.
@@ -25,64 +24,6 @@ const SMOOTH: f64 = 0.5;
 const FEWEST: usize = 4;
 /// Number of rows read at once.
 const BLOCK: usize = 1 << 13;
-
-/// Reader that adds row numbers as a time column to rows without times.
-pub(super) struct NumberedRows<'r> {
-    inner: &'r mut dyn Reader,
-    names: Vec<String>,
-    columns: Vec<usize>,
-    next: usize,
-}
-
-impl<'r> NumberedRows<'r> {
-    pub fn new(inner: &'r mut dyn Reader) -> Self {
-        let mut names = inner.names().to_vec();
-        names.push("t".to_owned());
-        Self { inner, columns: (0..names.len()).collect(), names, next: 0 }
-    }
-}
-
-impl Reader for NumberedRows<'_> {
-    fn file(&self) -> &str {
-        self.inner.file()
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.inner.notes()
-    }
-
-    fn select(&mut self, columns: &[usize]) {
-        let own = self.names.len() - 1;
-        self.columns = columns.to_vec();
-        self.inner.select(&columns.iter().copied().filter(|c| *c != own).collect::<Vec<_>>());
-    }
-
-    fn next_rows(&mut self) -> Result<Option<LogRows>> {
-        let own = self.names.len() - 1;
-        let Some(rows) = self.inner.next_rows()? else { return Ok(None) };
-        let mut values = Vec::with_capacity(rows.len() * self.columns.len());
-        let mut taken = rows.values.iter();
-        for _ in 0..rows.len() {
-            let number = self.next as f64;
-            self.next += 1;
-            let value = |column: &usize| if *column == own { Some(number) } else { taken.next().copied() };
-            values.extend(self.columns.iter().map_while(value));
-        }
-        Ok(Some(LogRows { width: self.columns.len(), values, lines: rows.lines }))
-    }
-
-    fn share(&self) -> Option<f64> {
-        self.inner.share()
-    }
-
-    fn inserted_time(&self) -> f64 {
-        self.inner.inserted_time()
-    }
-}
 
 /// Finds the rows of each pose; `None` if the rows belong to a motion. `is_timed` is whether the rows have times.
 pub(super) fn find(
@@ -195,7 +136,7 @@ pub(super) fn records(
             return Ok(());
         }
         next += 1;
-        let missing = (0..layout.width()).filter(|&place| counts[place] == 0);
+        let missing = (0..layout.width()).filter(|&place| counts[place] == 0 && layout.is_used(place));
         let doubt = missing.fold(0, |doubt, place| doubt | layout.doubt(place));
         let means: Vec<f64> =
             sums.iter().zip(&counts).map(|(sum, count)| sum / (*count).max(1) as f64).collect();

@@ -16,7 +16,8 @@ use crate::columns::layout::Layout;
 use crate::filter::cutoff::{self, SMEAR};
 use crate::filter::zero_phase::Kernel;
 use crate::formats::log_reader::LogReader;
-use crate::prepare::poses::{self, NumberedRows};
+use crate::formats::timed_rows::TimedRows;
+use crate::prepare::poses;
 use crate::prepare::record::{Record, Recorder};
 use crate::reader::Reader;
 use crate::{Columns, Error, Log, Options, Result, count};
@@ -161,7 +162,8 @@ impl PreparedLog {
         let reader: &mut dyn Reader = if is_timed {
             reader
         } else {
-            numbered = NumberedRows::new(reader);
+            // Rows of poses are numbered instead.
+            numbered = TimedRows::new(reader, 1.0);
             &mut numbered
         };
         let columns = Columns::matching(mechanism, reader.file(), reader.names(), options)
@@ -193,6 +195,7 @@ impl PreparedLog {
         options.check()?;
         let (survey, mut rows) = survey(reader, &layout, &mut |share| watch(READ * share))?;
         notes.splice(0..0, reader.notes());
+        notes.extend(checks::leave_out_empty_columns(&mut layout, &survey, options));
         if options.poses {
             if let Some(found) = poses::find(&layout, &survey, &mut rows, is_timed)? {
                 return Self::of_poses(layout, survey, &mut rows, &found, options, notes);

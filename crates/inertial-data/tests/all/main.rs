@@ -4,9 +4,11 @@
 
 mod common;
 
+mod absent_columns;
 mod arrays;
 mod bad_logs;
 mod bags;
+mod episodes;
 mod filter;
 mod formats;
 mod prepare;

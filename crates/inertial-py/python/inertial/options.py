@@ -28,6 +28,7 @@ class LogOptions(TypedDict, total=False):
     filter: Literal["butterworth", "savitzky-golay", "off"]
     filter_order: int
     filter_window: int
+    rate: float
     resample: float
     lag: float
     decimate: int
@@ -53,6 +54,7 @@ class ColumnsOptions(ModelOptions, total=False):
 
     columns: Union[Path, Mapping[str, Any]]
     topic: str
+    rate: float
     out: Path
 
 
