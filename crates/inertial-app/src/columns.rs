@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use inertial_data::{
-    ColumnMap, Columns, LogRows, Need, Options as DataOptions, Recognition, Source, renamed,
+    ColumnMap, Columns, LogRows, Need, Options as DataOptions, Recognition, RecognizedColumn, Selection,
+    Source, renamed,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,12 +91,12 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     });
     let mut reader = context.inputs.log(&options.log, &source)?;
     let (names, is_named) = (reader.names().to_vec(), reader.is_named());
-    // The columns that are read without a map come first. If there are none but the time, the fields of all topics are recognised.
-    let mut own = (0..names.len()).position(|k| reader.needs_map(k)).unwrap_or(names.len());
-    let needs_map = own <= 1 && names.len() > own;
-    if needs_map {
-        own = names.len();
-    }
+    let selections: Vec<Selection> = (0..names.len()).map(|k| reader.selection(k)).collect();
+    let until = |selection| selections.iter().take_while(|own| **own <= selection).count();
+    // If only the time is read by default, the fields of the other topics are recognised, for a map.
+    let automatic = until(Selection::Automatic);
+    let is_selected = automatic > 1 || automatic == names.len();
+    let own = if is_selected { automatic } else { until(Selection::Map) };
     let numbers: Vec<usize> = (0..names.len()).filter(|&k| reader.is_number(k)).collect();
     // Reading the first rows consumes the reader, so the file is opened again below.
     let mut first = None;
@@ -103,10 +104,17 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         reader.select(&numbers);
         // Text in later rows must not prevent the listing.
         first = reader.next_rows().ok().flatten();
-        reader = context.inputs.log(&options.log, &source.clone().with(|s| s.every_topic = needs_map))?;
+        let source = source.clone().with(|s| s.every_topic = !is_selected);
+        reader = context.inputs.log(&options.log, &source)?;
     }
     let source = source.with(|s| s.raw = false);
-    let (targets, missing) = if is_named || mapped {
+    let recognition = Recognition::of(&names[..own], &source.joints);
+    let (targets, missing) = if !is_selected {
+        let target = |c: &RecognizedColumn| c.target.clone().unwrap_or_else(|| c.name.clone());
+        let text = if own > 1 { "use a column map" } else { "select a topic with joint states" };
+        let missing = model.map(|_| format!("no topic is read by default: {text}"));
+        (recognition.columns().iter().map(target).collect(), missing)
+    } else if is_named || mapped {
         let reader = timed(renamed(reader, &source)?, &options.log, options.rate)?;
         (
             reader.names().to_vec(),
@@ -115,13 +123,6 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     } else {
         (names.clone(), model.map(|_| "the columns have no names: fill in the map".to_owned()))
     };
-    let missing = match missing {
-        None if needs_map && model.is_some() => {
-            Some("no topic is read without a column map: use the map below".to_owned())
-        }
-        other => other,
-    };
-    let recognition = Recognition::of(&names[..own], &source.joints);
     let known = Recognition::of(&targets, &source.joints);
     let values = |k: usize| {
         let slot = numbers.iter().position(|&n| n == k)?;
@@ -154,7 +155,10 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         name: name.clone(),
         target: None,
         unit: None,
-        reason: "of another topic: name it in a column map".to_owned(),
+        reason: match selections[k] {
+            Selection::Topic => "joint states of another topic: select this topic".to_owned(),
+            _ => "of another topic: name it in a column map".to_owned(),
+        },
         first: values(k).map(|v| v[0]),
         least: values(k).map(|v| v[1]),
         greatest: values(k).map(|v| v[2]),

@@ -58,7 +58,7 @@ pub use log::Log;
 pub use options::{Cutoff, Filter, Need, Options};
 pub use prepare::fixed_lag::{FixedLag, StreamSample};
 pub use prepare::prepared_log::{Prepared, PreparedLog, prepare, prepare_columns};
-pub use reader::{LogRows, Reader};
+pub use reader::{LogRows, Reader, Selection};
 
 /// Converts a nonnegative number to a count; large ones saturate.
 fn count(x: f64) -> usize {

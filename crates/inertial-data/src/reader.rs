@@ -25,6 +25,17 @@ impl LogRows {
     }
 }
 
+/// Selection that a column needs to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Selection {
+    /// None: the column is read by default.
+    Automatic,
+    /// Column map that names it: a field of another topic of a bag.
+    Map,
+    /// Topic of joint states that is not read by default.
+    Topic,
+}
+
 /// Log that is read once, from start to end, in pieces of bounded size; possibly by another thread than the one that
 /// processes the rows.
 pub trait Reader: Send {
@@ -45,10 +56,10 @@ pub trait Reader: Send {
         true
     }
 
-    /// Returns whether a column is read only if a column map names it: a field of another topic of a bag.
-    fn needs_map(&self, column: usize) -> bool {
+    /// Returns how a column is selected. Columns that need no selection come first, those that need another topic last.
+    fn selection(&self, column: usize) -> Selection {
         let _ = column;
-        false
+        Selection::Automatic
     }
 
     /// Returns notes on assumptions about the columns, after rows were read.
@@ -95,8 +106,8 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
         (**self).is_number(column)
     }
 
-    fn needs_map(&self, column: usize) -> bool {
-        (**self).needs_map(column)
+    fn selection(&self, column: usize) -> Selection {
+        (**self).selection(column)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -141,8 +152,8 @@ impl<R: Reader + ?Sized> Reader for &mut R {
         (**self).is_number(column)
     }
 
-    fn needs_map(&self, column: usize) -> bool {
-        (**self).needs_map(column)
+    fn selection(&self, column: usize) -> Selection {
+        (**self).selection(column)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -15,7 +15,7 @@ use crate::formats::kinds;
 use crate::formats::lerobot::{self, LeRobotReader};
 use crate::formats::parquet::{self, ParquetReader};
 use crate::formats::zstd;
-use crate::reader::{LogRows, Reader};
+use crate::reader::{LogRows, Reader, Selection};
 use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
 
@@ -268,8 +268,8 @@ impl Reader for OfFile {
         self.reader.is_number(column)
     }
 
-    fn needs_map(&self, column: usize) -> bool {
-        self.reader.needs_map(column)
+    fn selection(&self, column: usize) -> Selection {
+        self.reader.selection(column)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use inertial::mechanism::{BuildOptions, Mechanism, read as models};
-use inertial_data::{ColumnMap, Columns, Log, Options, Reader as _, Source, open};
+use inertial_data::{ColumnMap, Columns, Log, Options, Reader as _, Selection, Source, open};
 
 use crate::common::python::run;
 
@@ -204,13 +204,13 @@ fn all_topics_can_be_listed() {
     for bag in bags(folder.path()) {
         let reader = open(&bag, &source).unwrap();
         let names = reader.names();
-        let needs_map = |name: &str| names.iter().position(|n| n == name).map(|k| reader.needs_map(k));
+        let selection = |name: &str| names.iter().position(|n| n == name).map(|k| reader.selection(k));
         assert_eq!(names[..3], ["t", "q.shoulder", "tau.shoulder"], "{}", bag.display());
-        assert_eq!(needs_map("q.elbow"), Some(false));
-        for name in
-            ["/low_state.motor_state[0].q", "/ft.wrench.torque.z", "/dynamic.interface_values[1].values[2]"]
-        {
-            assert_eq!(needs_map(name), Some(true), "{name} in {names:?}");
+        assert_eq!(selection("t"), Some(Selection::Automatic));
+        assert_eq!(selection("q.elbow"), Some(Selection::Automatic));
+        assert_eq!(selection("/dynamic: tau.elbow"), Some(Selection::Topic));
+        for name in ["/low_state.motor_state[0].q", "/ft.wrench.torque.z"] {
+            assert_eq!(selection(name), Some(Selection::Map), "{name} in {names:?}");
         }
     }
 }

@@ -7,6 +7,7 @@ use super::fields::Fields;
 use super::joint_state::JointState;
 use super::streams::NameLists;
 use super::topics::{Message, Topic};
+use crate::reader::Selection;
 
 /// Maximum number of joint names in a log.
 const MOST_JOINTS: usize = 10_000;
@@ -19,8 +20,8 @@ pub(super) struct Channel {
     /// Ranges of the columns of each stream. Publishers of joint states on the same topic are separate streams; messages of other types
     /// are one stream.
     pub streams: Vec<Range<usize>>,
-    /// Whether the topic is read only if a column map names its fields.
-    pub needs_map: bool,
+    /// Selection that the columns need.
+    pub selection: Selection,
     content: Content,
 }
 
@@ -50,7 +51,7 @@ impl Channel {
                 topic: topic.name.clone(),
                 names: fields.names.clone(),
                 streams: std::iter::once(0..fields.names.len()).collect(),
-                needs_map: false,
+                selection: Selection::Automatic,
                 content: Content::Fields(fields),
             });
         }
@@ -83,7 +84,7 @@ impl Channel {
             streams.push(start..names.len());
         }
         let content = Content::Joints { is_dynamic, joints };
-        Ok(Self { topic: topic.name.clone(), names, streams, needs_map: false, content })
+        Ok(Self { topic: topic.name.clone(), names, streams, selection: Selection::Automatic, content })
     }
 
     /// Reads a message into a row and marks the streams that it belongs to; returns its stamp, or the recording time if the stamp is zero.

@@ -20,7 +20,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::reader::{LogRows, Reader};
+use crate::reader::{LogRows, Reader, Selection};
 use crate::{Error, Place, Result};
 use channel::Channel;
 use merge::Merge;
@@ -48,7 +48,8 @@ pub struct TopicChoice {
     pub by_path: Vec<String>,
     /// Whether the only topic with joint states is read in addition to those named by field paths.
     pub joint_states: bool,
-    /// Whether all topics are read: the only topic with joint states with standard names, the others by field paths.
+    /// Whether all topics are read: the only topic with joint states with standard names, other joint states with these names after that of
+    /// their topic, other types by field paths.
     pub every: bool,
 }
 
@@ -204,7 +205,7 @@ impl<'a> BagReader<'a> {
     }
 }
 
-/// Returns the columns of the topics in the order of the request, joint states first.
+/// Returns the columns of the topics in the order of the request, joint states first. In a list of all topics, other joint states come last.
 fn channels(
     first: &[Message],
     asked: &[String],
@@ -228,21 +229,30 @@ fn channels(
     topics.retain(|topic| is_asked(topic) || choice.every || (is_clear && automatic[0] == topic.name));
     let place = |topic: &Topic| asked.iter().position(|name| *name == topic.name);
     let is_default = |topic: &Topic| is_clear && automatic[0] == topic.name;
+    let selection = |topic: &Topic| match () {
+        () if !choice.every || is_default(topic) => Selection::Automatic,
+        () if topic.is_joint_state() => Selection::Topic,
+        () => Selection::Map,
+    };
     topics.sort_by_key(|topic| {
-        (!is_default(topic), !topic.is_joint_state(), place(topic).unwrap_or(asked.len()))
+        (selection(topic), !topic.is_joint_state(), place(topic).unwrap_or(asked.len()))
     });
     let mut out = Vec::new();
     for topic in topics {
         let own: Vec<&Message> = first.iter().filter(|m| m.topic.name == topic.name).collect();
-        let is_default = is_default(topic);
-        let plain = choice.by_path.contains(&topic.name) || (choice.every && !is_default);
+        let selection = selection(topic);
+        let plain = choice.by_path.contains(&topic.name) || selection == Selection::Map;
         match Channel::new(topic, &own, plain) {
             Ok(mut channel) => {
-                channel.needs_map = choice.every && !is_default;
+                channel.selection = selection;
+                if selection == Selection::Topic {
+                    // The names of joints are more useful than field paths, but the same in all topics.
+                    channel.names.iter_mut().for_each(|name| *name = format!("{}: {name}", topic.name));
+                }
                 out.push(channel);
             }
             // Topics of unknown types are left out of the list of all topics.
-            Err(_) if choice.every && !is_default => {}
+            Err(_) if selection != Selection::Automatic => {}
             Err(cause) => return Err(format!("topic {}, first message: {cause}", topic.name)),
         }
     }
@@ -261,14 +271,14 @@ impl Reader for BagReader<'_> {
         &self.names
     }
 
-    fn needs_map(&self, column: usize) -> bool {
+    fn selection(&self, column: usize) -> Selection {
+        // The time is the first column.
         let mut end = 1;
-        column > 0
-            && self.channels.iter().any(|channel| {
-                let range = end..end + channel.names.len();
-                end = range.end;
-                channel.needs_map && range.contains(&column)
-            })
+        let own = self.channels.iter().find(|channel| {
+            end += channel.names.len();
+            column < end
+        });
+        own.filter(|_| column > 0).map_or(Selection::Automatic, |channel| channel.selection)
     }
 
     fn select(&mut self, columns: &[usize]) {
