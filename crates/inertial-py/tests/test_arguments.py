@@ -142,8 +142,11 @@ def test_arrays_are_logs(arm, log):
     arrays = {key: stacked(log, arm, key) for key in ("q", "dq", "ddq", "tau")}
     assert inertial.identify(arm, {"t": log["t"], **arrays}, friction="viscous").to_dict() == expected.to_dict()
     assert inertial.identify(arm, {"rate": 200.0, **arrays}, friction="viscous").to_dict() == expected.to_dict()
-    with pytest.raises(inertial.LogError, match="give t .s. or rate .Hz."):
+    assert inertial.identify(arm, arrays, friction="viscous", rate=200.0).to_dict() == expected.to_dict()
+    with pytest.raises(inertial.LogError, match="no column t .time in seconds.; rate= sets the sampling rate .Hz. of a log without times"):
         inertial.identify(arm, arrays)
+    with pytest.raises(inertial.OptionError, match="rate=: .* has a time column"):
+        inertial.identify(arm, {"t": log["t"], **arrays}, rate=200.0)
     with pytest.raises(inertial.LogError, match="q has 6 columns, expected one for each coordinate: 7"):
         inertial.identify(arm, {**arrays, "t": log["t"], "q": arrays["q"][:, :6]})
 

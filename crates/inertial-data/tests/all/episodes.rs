@@ -27,7 +27,7 @@ fn write(folder: &Path, files: usize, keep: impl Fn(usize) -> bool) {
             episodes.resize(times.len(), episode as f64);
         }
         let (mut names, mut columns) = columns_at(&times);
-        names[0] = "timestamp".to_owned();
+        "timestamp".clone_into(&mut names[0]);
         names.push("episode_index".to_owned());
         columns.push(episodes);
         let path = folder.join(format!("data/chunk-000/file-{file:03}.parquet"));
@@ -52,7 +52,7 @@ fn short_episodes_are_used_without_the_time_between_them() {
         write(folder.path(), files, |_| true);
         let found = prepared(folder.path()).unwrap();
         let period = (SAMPLES - 1) as f64 * STEP + BETWEEN;
-        let mut used = 0;
+        let mut used = 0_usize;
         for (i, &t) in found.t.iter().enumerate() {
             // Rounding must not assign the first sample of an episode to the one before.
             let episode = ((t + 1e-6) / period).floor();
@@ -69,7 +69,7 @@ fn short_episodes_are_used_without_the_time_between_them() {
             }
         }
         // A few samples at both ends of each episode, and slow ones, are left out.
-        assert!(used as f64 > 0.85 * (3 * EPISODES * SAMPLES) as f64, "{used}");
+        assert!(100 * used > 85 * 3 * EPISODES * SAMPLES, "{used}");
         let mut reader = open(folder.path(), &Source::default()).unwrap();
         while reader.next_rows().unwrap().is_some() {}
         assert!((reader.inserted_time() - BETWEEN * (EPISODES - 1) as f64).abs() < 1e-12);

@@ -59,14 +59,12 @@ def _ndim(column: Any) -> int:
 
 
 def _with_times(pairs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The pairs with a column of times, made from ``rate`` if it is missing."""
+    """The pairs with a column of times, made from ``rate`` if it is missing. Without both, the option ``rate`` is needed."""
     import numpy as np
 
     given = dict(pairs)
     rate = given.pop("rate", None)
-    if "t" not in given:
-        if rate is None:
-            raise LogError("the arrays have no times: give t (s) or rate (Hz)")
+    if "t" not in given and rate is not None:
         count = next(len(given[name]) for name in QUANTITIES if name in given)
         yield "t", np.arange(count) / float(rate)
     yield from given.items()

@@ -14,6 +14,15 @@ pub(super) struct NameLists {
     known: HashMap<Vec<String>, usize>,
 }
 
+/// Joints that are published together.
+struct Stream {
+    /// Lists that name the joints; `None` for those that most messages of the group name.
+    lists: Option<BTreeSet<usize>>,
+    group: usize,
+    messages: usize,
+    joints: Vec<String>,
+}
+
 impl NameLists {
     /// Adds the joint names of a message.
     pub fn add(&mut self, names: Vec<String>) {
@@ -42,27 +51,26 @@ impl NameLists {
             }
         }
         let related = self.related();
-        let messages = |lists: &mut dyn Iterator<Item = usize>| lists.map(|k| self.lists[k].1).sum::<usize>();
         let mut total: HashMap<usize, usize> = HashMap::new();
         (0..self.lists.len()).for_each(|k| *total.entry(related[k]).or_default() += self.lists[k].1);
         // Joints that most messages of their group name share a stream; the others are grouped by their lists.
-        let mut streams: Vec<(Option<BTreeSet<usize>>, usize, usize, Vec<String>)> = Vec::new();
+        let mut streams: Vec<Stream> = Vec::new();
         for name in order {
             let lists = &of[name];
             let Some(group) = lists.first().map(|&k| related[k]) else { continue };
-            let count = messages(&mut lists.iter().copied());
-            let is_usual = count as f64 >= USUAL * total[&group] as f64;
-            let key = (!is_usual).then(|| lists.clone());
-            match streams.iter_mut().find(|(own, of, ..)| *own == key && *of == group) {
-                Some((_, _, most, joints)) => {
-                    *most = count.max(*most);
-                    joints.push(name.to_owned());
+            let messages: usize = lists.iter().map(|&k| self.lists[k].1).sum();
+            let is_usual = messages as f64 >= USUAL * total[&group] as f64;
+            let lists = (!is_usual).then(|| lists.clone());
+            match streams.iter_mut().find(|stream| stream.lists == lists && stream.group == group) {
+                Some(stream) => {
+                    stream.messages = messages.max(stream.messages);
+                    stream.joints.push(name.to_owned());
                 }
-                None => streams.push((key, group, count, vec![name.to_owned()])),
+                None => streams.push(Stream { lists, group, messages, joints: vec![name.to_owned()] }),
             }
         }
-        streams.sort_by_key(|(_, _, count, joints)| std::cmp::Reverse((joints.len(), *count)));
-        streams.into_iter().map(|(.., joints)| joints).collect()
+        streams.sort_by_key(|stream| std::cmp::Reverse((stream.joints.len(), stream.messages)));
+        streams.into_iter().map(|stream| stream.joints).collect()
     }
 
     /// Returns the group of each list: lists with common joints, directly or through others, are in the same group.

@@ -129,7 +129,8 @@ impl Topics {
         let is_automatic = (self.asked.is_empty() || self.choice.joint_states)
             && topic.kind == "sensor_msgs/JointState"
             && (is_supported || self.asked.is_empty());
-        if !is_asked && !is_automatic && !(self.choice.every && is_supported) {
+        let is_listed = self.choice.every && is_supported;
+        if !(is_asked || is_automatic || is_listed) {
             return Ok(None);
         }
         if let Some(known) = self.read.iter().find(|own| own.name == name) {
