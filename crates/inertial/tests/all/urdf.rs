@@ -357,7 +357,7 @@ fn broken_xml_is_refused_in_one_line() {
 #[test]
 fn hostile_texts_are_refused() {
     let bomb = "<?xml version='1.0'?>\n<!DOCTYPE robot [<!ENTITY a 'aaa'><!ENTITY b '&a;&a;'>]>\n<robot name='&b;'/>";
-    assert!(refusal(bomb).starts_with("line 2: document types and entities"));
+    assert!(refusal(bomb).starts_with("line 2: document types with entities"));
     let deep = format!("<robot name='r'>{}", "<a>".repeat(1_000_000));
     assert!(refusal(&deep).contains("nested deeper than 256 levels"));
     let attributes: Vec<_> = (0..300_000).map(|i| format!("a{i}=''")).collect();
@@ -461,6 +461,7 @@ fn what_other_readers_pass_over_is_warned_about() {
             change("<robot", "<!DOCTYPE robot [\n<!ELEMENT robot ANY>\n]>\n<robot"),
             "line 2: a document type: ignored",
         ),
+        (change("<robot", "<!DOCTYPE robot [<!ENTITY a 'b'>]>\n<robot"), "line 2: a document type: ignored"),
         (
             change("<link name='a'/>", "<link name='a'/><gz:plugin gz:a='b:c'/>"),
             "line 3: the prefix \"gz\" is not declared: taken as part of the name",
@@ -494,10 +495,50 @@ fn what_other_readers_pass_over_is_warned_about() {
     assert_eq!(read(&written).0.0[0], 9.0, "{written}");
     // Entities and xacro are refused.
     assert!(
-        refusal(&change("<robot", "<!DOCTYPE robot [<!ENTITY a 'b'>]>\n<robot"))
-            .contains("document types and entities")
+        refusal(&change("<robot name='r'", "<!DOCTYPE robot [<!ENTITY a 'b'>]>\n<robot name='&a;'"))
+            .contains("line 2: document types with entities")
     );
     assert!(refusal(&change("<link name='a'/>", "<link name='a'/><xacro:macro/>")).contains("xacro"));
+}
+
+/// urdfdom reads `&` literally (seen with Pinocchio); the written text has it escaped.
+#[test]
+fn ampersands_that_are_not_escaped_are_read_literally() {
+    let text = "<robot name='R&D &amp; &#65; &x; co'>\n<author>A & B</author><!-- a & b --><link name='a'/>\n<link name='b&c'/>\n\
+                <joint name='j' type='continuous'><parent link='a'/><child link='b&c'/></joint></robot>";
+    let model = urdf::read(text).unwrap();
+    assert_eq!((model.name.as_str(), model.links[1].name.as_str()), ("R&D & A &x; co", "b&c"));
+    let expected = [1, 2, 3, 4].map(|line| format!("line {line}: & is not escaped: read as &amp;"));
+    assert_eq!(model.warnings, expected);
+    let body = Inertia::from_com(9.0, Vector3::new(0.0, 0.0, 1.0), Matrix3::identity() * 3.0);
+    let new =
+        inertial::mechanism::write::urdf::NewValues { links: vec![("b&c", body)], ..Default::default() };
+    let written = urdf::read(&new.write(text).unwrap()).unwrap();
+    assert_eq!((written.name.as_str(), written.warnings.len()), ("R&D & A &x; co", 0));
+    assert_eq!(written.links[1].inertia.unwrap().mass, 9.0);
+    assert!(refusal(&with_inertial("<mass value='&m;'/>")).contains("\"&m;\" is not a finite number"));
+    // Time and memory stay linear.
+    let many = format!("<robot name='r'><a>{}</a><link name='a'/></robot>", "&".repeat(1 << 20));
+    assert_eq!(urdf::read(&many).unwrap().warnings.len(), 1);
+}
+
+#[test]
+fn infinite_limits_are_no_limits_and_other_values_are_refused() {
+    let limits = |text: &str| {
+        let joint =
+            format!("<axis xyz='0 0 1'/><limit lower='-inf' upper='{text}' effort='inf' velocity='+INF'/>");
+        urdf::read(&hinged("type='revolute'", &joint))
+    };
+    let model = limits("Infinity").unwrap();
+    let found = model.joints[0].limits;
+    let inf = f64::INFINITY;
+    assert_eq!([found.lower, found.upper, found.effort, found.velocity], [-inf, inf, inf, inf]);
+    assert_eq!(model.warnings.len(), 4, "{:?}", model.warnings);
+    assert!(model.warnings[0].contains("lower=\"-inf\": taken as not limited"), "{:?}", model.warnings);
+    let nan = limits("nan").unwrap_err().to_string();
+    assert!(nan.starts_with("line ") && nan.contains("upper: \"nan\" is not a finite number"), "{nan}");
+    let axis = refusal(&hinged("type='revolute'", "<axis xyz='0 0 0'/>"));
+    assert!(axis.contains("the axis has no length: expected a direction such as 0 0 1"), "{axis}");
 }
 
 #[test]

@@ -216,3 +216,24 @@ fn plain_urdf_is_no_xacro() {
     assert!(is_xacro("<robot name='r' xmlns:xacro='http://ros.org/wiki/xacro'><link name='${a}'/></robot>"));
     assert!(is_xacro("<robot><xacro:arm/></robot>"));
 }
+
+/// A text whose prefix is not declared expands as with the declaration, with a warning that names the line.
+#[test]
+fn a_prefix_that_is_not_declared_is_warned_about() {
+    let part = "<robot><xacro:macro name='a'><link name='b'/></xacro:macro></robot>".to_owned();
+    let files = Given(HashMap::from([("part.xacro".to_owned(), part)]));
+    let body = "<xacro:include filename='part.xacro'/>\n<xacro:a/></robot>";
+    let declared = format!("<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'>\n{body}");
+    let plain = format!("<!-- <a> -->\n<robot name='r'>\n{body}");
+    let expected = expand(&declared, "r.xacro", &[], &files).unwrap();
+    let found = expand(&plain, "r.xacro", &[], &files).unwrap();
+    assert!(
+        found.text.contains("<link name=\"b\"/>") && alike(&found.text, &expected.text),
+        "{}",
+        found.text
+    );
+    let warning =
+        "the prefix \"xacro\" is not declared: taken as xmlns:xacro=\"http://www.ros.org/wiki/xacro\"";
+    assert_eq!(found.warnings, [format!("line 3: {warning}"), format!("part.xacro: line 1: {warning}")]);
+    assert_eq!(expected.warnings, [format!("part.xacro: line 1: {warning}")]);
+}

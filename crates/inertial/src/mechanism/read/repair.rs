@@ -1,5 +1,5 @@
-//! Repair of URDF texts that other readers accept although they are not well-formed XML. All byte offsets are preserved, so that
-//! writers can edit the original text.
+//! Repair of URDF texts that other readers accept although they are not well-formed XML. All byte offsets are preserved after the
+//! escape of `&`, so that writers can edit the escaped text.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,17 +9,101 @@ use super::lines::Lines;
 use super::xml::{quoted, without_quotes};
 use crate::Place;
 
+/// Namespace of xacro.
+const XACRO: &str = "http://www.ros.org/wiki/xacro";
+
+/// Most lines with `&` that are reported.
+const MOST_WARNINGS: usize = 100;
+
 /// Text that can be parsed, with warnings about the repairs.
 pub(crate) struct Repaired<'t> {
     pub text: Cow<'t, str>,
+    /// Original text, in which each bare `&` is escaped. It has the same byte offsets as `text`.
+    pub original: Cow<'t, str>,
     pub warnings: Vec<String>,
 }
 
-/// Repairs a text: blank lines before the XML declaration, `--` in comments, a document type without entities, and undeclared prefixes.
+/// Repairs a text: blank lines before the XML declaration, `--` in comments, a document type without entities in use, undeclared
+/// prefixes, and `&` that is not escaped.
 pub(crate) fn repaired(text: &str) -> Repaired<'_> {
+    let (original, mut warnings) = escaped(text);
+    let text = match &original {
+        Cow::Borrowed(text) => without_faults(text, &mut warnings),
+        Cow::Owned(text) => Cow::Owned(without_faults(text, &mut warnings).into_owned()),
+    };
+    Repaired { text, original, warnings }
+}
+
+/// Escapes each `&` that starts no reference of XML, as urdfdom reads it: literally.
+fn escaped(text: &str) -> (Cow<'_, str>, Vec<String>) {
+    let declared = entities(text);
+    let mut bare = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['<', '&']) {
+        at += found;
+        let rest = &text[at..];
+        let until = |end: &str| rest.find(end).map(|i| i + end.len());
+        let length = match rest {
+            _ if rest.starts_with("<!--") => until("-->"),
+            _ if rest.starts_with("<![CDATA[") => until("]]>"),
+            _ if rest.starts_with("<?") => until("?>"),
+            // The declarations of entities are part of the document type.
+            _ if rest.starts_with("<!DOCTYPE") => document_type_length(rest),
+            _ if rest.starts_with('&') && !is_reference(rest, &declared) => {
+                bare.push(at);
+                Some(1)
+            }
+            _ => Some(1),
+        };
+        let Some(length) = length else { break };
+        at += length;
+    }
+    if bare.is_empty() {
+        return (Cow::Borrowed(text), Vec::new());
+    }
+    let lines = Lines::new(text);
+    let mut warnings: Vec<String> = Vec::new();
+    let (mut out, mut done) = (String::with_capacity(text.len() + 4 * bare.len()), 0);
+    for at in bare {
+        out.push_str(&text[done..=at]);
+        out.push_str("amp;");
+        done = at + 1;
+        let place = Place { line: Some(lines.at(at)), element: String::new() };
+        let warning = format!("{place}& is not escaped: read as &amp;");
+        if warnings.len() < MOST_WARNINGS && warnings.last() != Some(&warning) {
+            warnings.push(warning);
+        }
+    }
+    out.push_str(&text[done..]);
+    (Cow::Owned(out), warnings)
+}
+
+/// Returns whether a text starts with a reference to a character or to a declared entity.
+fn is_reference(text: &str, declared: &HashSet<&str>) -> bool {
+    let end = text[1..].find(|c: char| !is_name(c) && c != '#').map_or(text.len(), |n| n + 1);
+    let name = &text[1..end];
+    if !text[end..].starts_with(';') {
+        return false;
+    }
+    let digits = |digits: &str, radix| !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+    matches!(name, "amp" | "lt" | "gt" | "quot" | "apos")
+        || name.strip_prefix("#x").is_some_and(|n| digits(n, 16))
+        || name.strip_prefix('#').is_some_and(|n| digits(n, 10))
+        || declared.contains(name)
+}
+
+/// Returns the names of the entities that a text declares; `%` for parameter entities.
+fn entities(text: &str) -> HashSet<&str> {
+    let name = |(at, word): (usize, &str)| {
+        let rest = text[at + word.len()..].trim_start();
+        &rest[..rest.find(|c: char| !is_name(c) && c != '%').unwrap_or(rest.len())]
+    };
+    text.match_indices("<!ENTITY").map(name).collect()
+}
+
+fn without_faults<'t>(text: &'t str, warnings: &mut Vec<String>) -> Cow<'t, str> {
     let lines = Lines::new(text);
     let mut bytes = Cow::Borrowed(text.as_bytes());
-    let mut warnings = Vec::new();
     let mut warn = |at: usize, message: String| {
         let place = Place { line: Some(lines.at(at)), element: String::new() };
         warnings.push(format!("{place}{message}"));
@@ -50,7 +134,7 @@ pub(crate) fn repaired(text: &str) -> Repaired<'_> {
             }
             length
         } else if rest.starts_with("<!DOCTYPE") {
-            let length = document_type(rest);
+            let length = document_type_length(rest).filter(|&n| !uses_entities(&rest[..n], &rest[n..]));
             if let Some(length) = length {
                 warn(at, "a document type: ignored".to_owned());
                 blank(&mut bytes, at..at + length);
@@ -81,12 +165,45 @@ pub(crate) fn repaired(text: &str) -> Repaired<'_> {
         let Some(length) = length else { break };
         at += length;
     }
-    let text = match bytes {
+    match bytes {
         Cow::Borrowed(_) => Cow::Borrowed(text),
         // The text stays valid UTF-8: ASCII replaces single ASCII bytes or whole ranges.
         Cow::Owned(bytes) => String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned),
-    };
-    Repaired { text, warnings }
+    }
+}
+
+/// Declares the prefix `xacro` in the outermost element if a text uses it without a declaration, with a warning.
+pub(crate) fn with_xacro_prefix<'t>(text: Cow<'t, str>, warnings: &mut Vec<String>) -> Cow<'t, str> {
+    if declared_prefixes(&text).contains("xacro") {
+        return text;
+    }
+    let (mut at, mut root, mut first) = (0, None, None);
+    while let Some(found) = text[at..].find('<') {
+        at += found;
+        let rest = &text[at..];
+        let until = |end: &str| rest.find(end).map(|i| i + end.len());
+        let length = match rest {
+            _ if rest.starts_with("<!--") => until("-->"),
+            _ if rest.starts_with("<![CDATA[") => until("]]>"),
+            _ if rest.starts_with("<!") => until(">"),
+            _ if rest.starts_with("<?") => until("?>"),
+            _ => {
+                root = root.or(Some(at));
+                if rest.starts_with("<xacro:") {
+                    first = Some(at);
+                    break;
+                }
+                Some(1)
+            }
+        };
+        let Some(length) = length else { break };
+        at += length;
+    }
+    let (Some(root), Some(first)) = (root, first) else { return text };
+    let place = Place { line: Some(Lines::new(&text).at(first)), element: String::new() };
+    warnings.push(format!("{place}the prefix \"xacro\" is not declared: taken as xmlns:xacro=\"{XACRO}\""));
+    let end = text[root + 1..].find(|c: char| !is_name(c) && c != ':').map_or(text.len(), |n| root + 1 + n);
+    Cow::Owned(format!("{} xmlns:xacro=\"{XACRO}\"{}", &text[..end], &text[end..]))
 }
 
 fn is_name(c: char) -> bool {
@@ -108,18 +225,28 @@ fn declared_prefixes(text: &str) -> HashSet<&str> {
         .collect()
 }
 
-/// Returns the length of a document type that declares no entities.
-fn document_type(rest: &str) -> Option<usize> {
+/// Returns the length of a document type.
+fn document_type_length(rest: &str) -> Option<usize> {
     let end = rest.find('>')?;
-    let length = match rest.find('[').filter(|&open| open < end) {
+    match rest.find('[').filter(|&open| open < end) {
         Some(open) => {
             let close = open + rest[open..].find(']')?;
-            close + rest[close..].find('>')? + 1
+            Some(close + rest[close..].find('>')? + 1)
         }
-        None => end + 1,
-    };
-    // External references are never read, but entities declared here would be needed.
-    (!rest[..length].contains("<!ENTITY")).then_some(length)
+        None => Some(end + 1),
+    }
+}
+
+/// Most entities of a document type whose use is searched for.
+const MOST_ENTITIES: usize = 100;
+
+/// Returns whether a document type declares entities to which the rest of the text refers. External references are never read.
+fn uses_entities(document_type: &str, rest: &str) -> bool {
+    let declared = entities(document_type);
+    // Parameter entities may declare others.
+    declared.contains("%")
+        || declared.len() > MOST_ENTITIES
+        || declared.iter().any(|name| rest.contains(&format!("&{name};")))
 }
 
 /// Overwrites a range with blanks; line breaks are kept.

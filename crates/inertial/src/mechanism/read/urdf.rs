@@ -33,7 +33,7 @@ const LOOP_TYPES: &str = "revolute, continuous, prismatic, fixed, floating, plan
 ///   zero, as written by CAD exporters, count as not given.
 /// - Errors that other URDF readers tolerate are ignored with a warning that contains the line: duplicate elements where one is
 ///   expected, missing products of inertia, `<inertial>` without `<mass>`, swapped limits, blank lines before the XML declaration,
-///   `--` in comments, a document type without entities, undeclared prefixes.
+///   `--` in comments, a document type whose entities are not used, undeclared prefixes, `&` that is not escaped, infinite limits.
 /// - `<mimic>` makes a joint follow another; it has no effect on a fixed joint.
 /// - URDF+: `<loop>` closes a loop; a link that `<coupling>` couples to a joint's link is that joint's rotor.
 /// ```
@@ -55,7 +55,7 @@ pub fn read(text: &str) -> Result<MechanismBuilder> {
 /// Reads the model, and returns for each of its rotors the link that describes it.
 pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec<String>)> {
     check_size(text)?;
-    let Repaired { text, warnings } = repaired(text);
+    let Repaired { text, warnings, .. } = repaired(text);
     let xml = Xml::parse(&text)?;
     let robot = xml.root();
     if robot.tag() != "robot" {
@@ -196,7 +196,10 @@ fn placing_numbers(element: Element<'_>) -> Result<Numbers> {
 fn direction(axis: Element<'_>) -> Result<Vector3<f64>> {
     axis.required("xyz")?;
     let direction = Vector3::from(axis.numbers::<3>("xyz")?.unwrap_or_default());
-    if direction.norm() < 1e-12 { Err(axis.error("the axis has no length")) } else { Ok(direction) }
+    if direction.norm() < 1e-12 {
+        return Err(axis.error("the axis has no length: expected a direction such as 0 0 1"));
+    }
+    Ok(direction)
 }
 
 /// Returns the joint type if joints and loops share it; `None` for any other.
@@ -240,7 +243,14 @@ fn joint(element: Element<'_>) -> Result<JointSpec> {
 fn limits(element: Element<'_>, kind: &str) -> Result<Limits> {
     let mut limits = Limits::default();
     let Some(limit) = element.first_child("limit") else { return Ok(limits) };
-    let (lower, upper) = (limit.number("lower")?, limit.number("upper")?);
+    let number = |name: &str| match limit.attribute(name).map(str::trim) {
+        Some(text) if is_infinite(text) => {
+            limit.warn(&format!("{name}={}: taken as not limited", quoted(text)));
+            Ok(Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }))
+        }
+        _ => limit.number(name),
+    };
+    let (lower, upper) = (number("lower")?, number("upper")?);
     if kind != "continuous" && (lower.is_some() || upper.is_some()) {
         (limits.lower, limits.upper) = (lower.unwrap_or(0.0), upper.unwrap_or(0.0));
         if limits.lower > limits.upper {
@@ -251,13 +261,19 @@ fn limits(element: Element<'_>, kind: &str) -> Result<Limits> {
             std::mem::swap(&mut limits.lower, &mut limits.upper);
         }
     }
-    limits.velocity = limit.number("velocity")?.unwrap_or(limits.velocity);
-    limits.effort = limit.number("effort")?.unwrap_or(limits.effort);
+    limits.velocity = number("velocity")?.unwrap_or(limits.velocity);
+    limits.effort = number("effort")?.unwrap_or(limits.effort);
     if [limits.lower, limits.upper, limits.velocity, limits.effort] == [0.0; 4] {
         limit.warn("all limits are zero: taken as not given");
         (limits.lower, limits.upper) = (f64::NEG_INFINITY, f64::INFINITY);
     }
     Ok(limits)
+}
+
+/// Returns whether a text is an infinite number as other programs print it.
+fn is_infinite(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    text.eq_ignore_ascii_case("inf") || text.eq_ignore_ascii_case("infinity")
 }
 
 fn dynamics(element: Element<'_>) -> Result<JointDynamics> {

@@ -431,7 +431,10 @@ fn scan(text: &str, lines: &Lines<'_>) -> Result<()> {
         } else if rest.starts_with("<?") {
             until("?>")
         } else if rest.starts_with("<!") {
-            return refuse(at, "document types and entities (<!DOCTYPE, <!ENTITY) are not allowed".into());
+            return refuse(
+                at,
+                "document types with entities (<!DOCTYPE, <!ENTITY) are not read: write the values in place of the entities".into(),
+            );
         } else {
             let tag = Tag::scan(rest);
             if tag.attributes > MAX_ATTRIBUTES {
@@ -496,7 +499,7 @@ impl Tag {
 fn syntax(lines: &Lines<'_>, error: &roxmltree::Error) -> Error {
     use roxmltree::Error as E;
     let message = match error {
-        E::DtdDetected => "document types and entities are not allowed".to_owned(),
+        E::DtdDetected => "document types with entities are not read".to_owned(),
         E::NodesLimitReached => format!("the text has more than {MAX_NODES} XML nodes"),
         E::NoRootNode => "there is no XML element".to_owned(),
         E::UnclosedRootNode | E::UnexpectedEndOfStream => "the XML text ends too early".to_owned(),

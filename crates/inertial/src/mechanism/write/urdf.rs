@@ -57,11 +57,11 @@ impl NewValues<'_> {
     /// Returns the text with these values.
     ///
     /// A tensor is written along the link's axes (`rpy` becomes zero). Numbers have the fewest digits that read back as
-    /// the same value. A value that does not change keeps its digits.
+    /// the same value. A value that does not change keeps its digits. Each `&` that is not escaped becomes `&amp;`.
     pub fn write(&self, text: &str) -> Result<String> {
         let repaired = repaired(text);
         let xml = Xml::parse(&repaired.text)?;
-        let mut edits = Edits::new(text);
+        let mut edits = Edits::new(&repaired.original);
         let named = |tag: &str| -> HashMap<&str, Element<'_>> {
             xml.root().children_named(tag).filter_map(|e| e.attribute("name").map(|name| (name, e))).collect()
         };

@@ -279,7 +279,11 @@ impl Machine<'_> {
             Err(_) if optional => return Ok(()),
             Err(fault) => return Err(self.at(element, fault)),
         };
-        let root = Element::parse(&super::repaired(&text).text, &path)?;
+        let super::Repaired { text, mut warnings, .. } = super::repaired(&text);
+        let root = Element::parse(&super::with_xacro_prefix(text, &mut warnings), &path)?;
+        for warning in warnings {
+            self.warn(format!("{path}: {warning}"));
+        }
         self.stack.borrow_mut().push(path);
         let expanded = self.element(&root, &inner)?;
         self.stack.borrow_mut().pop();

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use super::check_size;
-use super::repair::repaired;
+use super::repair::{Repaired, repaired, with_xacro_prefix};
 use crate::Result;
 use scope::{Macros, Scope, Scopes};
 use tree::Element;
@@ -116,8 +116,8 @@ pub fn is_xacro(text: &str) -> bool {
 /// ```
 pub fn expand(text: &str, file: &str, arguments: &[(String, String)], files: &dyn Files) -> Result<Expanded> {
     check_size(text)?;
-    let repaired = repaired(text);
-    let root = Element::parse(&repaired.text, "")?;
+    let Repaired { text, mut warnings, .. } = repaired(text);
+    let root = Element::parse(&with_xacro_prefix(text, &mut warnings), "")?;
     let machine = Machine {
         main: file.to_owned(),
         files,
@@ -127,7 +127,7 @@ pub fn expand(text: &str, file: &str, arguments: &[(String, String)], files: &dy
         known: RefCell::default(),
         left: Cell::new(MOST_WORK),
         levels: Cell::new(0),
-        warnings: RefCell::new(repaired.warnings),
+        warnings: RefCell::new(warnings),
     };
     let scopes = Scopes { names: Rc::new(Scope::default()), macros: Rc::new(Macros::default()) };
     let expanded = machine.root(&root, &scopes);
