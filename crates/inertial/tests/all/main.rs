@@ -41,6 +41,7 @@ mod mechanism;
 mod mechanism_file;
 mod mechanism_file_write;
 mod mjcf;
+mod mjcf_static;
 mod momentum;
 mod mujoco;
 mod open_chains;
