@@ -74,7 +74,7 @@ pub(super) struct ModelText {
 /// Reads a model.
 pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> Result<ModelText> {
     let text = if let Some(name) = name.strip_prefix("builtin:") {
-        builtin::text(name)?.to_owned()
+        builtin::text(name)?
     } else {
         let limit = if is_scene(name) { SCENE_LIMIT } else { SIZE_LIMIT };
         let bytes = inputs.model(name, limit).map_err(|error| advised(name, error))?;

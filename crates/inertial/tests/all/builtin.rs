@@ -25,7 +25,7 @@ fn every_builtin_model_builds() {
     assert_eq!(builtin::names().collect::<Vec<_>>(), expected.map(|e| e.0));
     for (name, nv, links, rotors, loops) in expected {
         let m = builtin::get(name).unwrap().build(&Default::default()).unwrap();
-        assert_eq!(m.name(), name.trim_end_matches("-rotors"));
+        assert_eq!(m.name(), name);
         let found = (m.nv(), m.link_bodies(), m.bodies().len() - m.link_bodies(), m.loops().len());
         assert_eq!(found, (nv, links, rotors, loops), "{name}");
         assert!(m.links().iter().all(|l| l.name == "ground" || l.inertia.is_some()), "{name}");

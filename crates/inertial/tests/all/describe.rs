@@ -68,7 +68,7 @@ fn files_of_every_format_are_described_whole() {
     }
     for name in builtin::names() {
         let text = builtin::text(name).unwrap();
-        check(&read::model(text, &read::no_includes).unwrap(), &BuildOptions::default());
+        check(&read::model(&text, &read::no_includes).unwrap(), &BuildOptions::default());
     }
 }
 

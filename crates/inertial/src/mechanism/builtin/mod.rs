@@ -51,9 +51,15 @@ pub fn about(name: &str) -> Option<&'static str> {
     MODELS.iter().find(|m| m.name == name).map(|m| m.about)
 }
 
-/// Returns the text of a model, a mechanism file.
-pub fn text(name: &str) -> Result<&'static str> {
-    MODELS.iter().find(|m| m.name == name).map(|m| m.text).ok_or_else(|| {
+/// Returns the text of a model, a mechanism file with the name of the model.
+pub fn text(name: &str) -> Result<String> {
+    // The files of a variant start with those of the plain model and its name.
+    let named = |model: &Model| {
+        let is_name = |line: &&str| line.starts_with("name = ");
+        let line = model.text.lines().find(is_name).unwrap_or_default();
+        model.text.replacen(line, &format!("name = \"{}\"", model.name), 1)
+    };
+    MODELS.iter().find(|m| m.name == name).map(named).ok_or_else(|| {
         let all = names().collect::<Vec<_>>().join(", ");
         Error::model(Place::default(), format!("there is no built-in model \"{name}\"; there are {all}"))
     })
@@ -61,5 +67,5 @@ pub fn text(name: &str) -> Result<&'static str> {
 
 /// Reads a model, ready to build.
 pub fn get(name: &str) -> Result<MechanismBuilder> {
-    file::read(text(name)?)
+    file::read(&text(name)?)
 }
