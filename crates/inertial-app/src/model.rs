@@ -103,10 +103,10 @@ impl Model {
             Some(text) => text,
             None => describe(&builder, build.base, Syntax::Toml).at(&label)?,
         };
+        lock::lock(&mut builder, &options.lock)?;
         if let Some(warning) = builder.warnings.first().filter(|_| options.strict) {
             return Err(Error::Input(warning.clone())).at(&label);
         }
-        lock::lock(&mut builder, &options.lock)?;
         let mechanism = builder.build(&build).at(&label)?;
         check_names(&mechanism).at(&label)?;
         let lock = options.lock.clone();

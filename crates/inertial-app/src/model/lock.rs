@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use inertial::mechanism::{Base, Joint, JointDynamics, JointType, Limits, MechanismBuilder};
+use inertial::mechanism::{Base, Joint, JointDynamics, JointSpec, JointType, Limits, MechanismBuilder};
 
 use crate::logs::{LogOptions, saved_summary};
 use crate::setting::Setting;
@@ -90,10 +90,16 @@ const FARTHEST: f64 = 1e6;
 pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<()> {
     let mut held: Vec<(String, f64)> = Vec::new();
     for lock in locks {
-        if !builder.joints.iter().any(|j| j.name == lock.column) {
+        let Some(joint) = builder.joints.iter().find(|j| j.name == lock.column) else {
             let names: Vec<String> = builder.joints.iter().map(|j| j.name.clone()).collect();
             let hint = inertial_data::nearest_hint(&lock.column, &names);
             return Err(Error::option("lock", format!("the model has no joint {}{hint}", lock.column)));
+        };
+        if let Some(mimic) = &joint.mimic {
+            let leaders: Vec<&str> = mimic.leaders.iter().map(|(leader, _)| leader.as_str()).collect();
+            let leaders = leaders.join(", ");
+            let reason = format!("{} follows {leaders} (mimic): lock {leaders} instead", lock.column);
+            return Err(Error::option("lock", reason));
         }
         if held.iter().any(|(name, _)| *name == lock.column) {
             return Err(Error::option("lock", format!("{} is given two positions", lock.column)));
@@ -124,12 +130,25 @@ pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<
     Ok(())
 }
 
+/// Returns a warning if a joint is locked outside its limits. The tolerance covers limits with rounded decimals.
+fn outside(joint: &JointSpec, value: f64) -> Option<String> {
+    let Limits { lower, upper, .. } = joint.limits;
+    let tolerance = 1e-6 * value.abs().max(1.0);
+    if (lower - tolerance..=upper + tolerance).contains(&value) {
+        return None;
+    }
+    Some(format!("{} is locked at {value}, outside its limits {lower} … {upper}", joint.name))
+}
+
 fn hold(builder: &mut MechanismBuilder, name: &str, value: f64) -> Result<()> {
     let refuse = |reason: String| Err(Error::option("lock", format!("{name} {reason}")));
     if builder.rotors.iter().any(|r| r.joint == name) {
         return refuse("has a rotor in the model and cannot be locked".into());
     }
     builder.assembly.retain(|(joint, _)| joint != name);
+    if let Some(warning) = builder.joints.iter().find(|j| j.name == name).and_then(|j| outside(j, value)) {
+        builder.warnings.push(warning);
+    }
     let Some(joint) = builder.joints.iter_mut().find(|j| j.name == name) else { return Ok(()) };
     match joint.joint_type.nq() {
         0 => return refuse("is already fixed".into()),

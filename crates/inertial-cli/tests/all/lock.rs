@@ -166,3 +166,36 @@ fn results_of_held_joints_are_exported_with_the_same_lock() {
     let held = run(&[&export[..], &["--lock", "finger=0"]].concat());
     assert_eq!(held.status, 0, "{}", held.stderr);
 }
+
+/// A position outside the limits gives a warning, also for followers; a follower is locked by its leader only.
+#[test]
+fn positions_outside_the_limits_and_followers() {
+    let folder = Folder::new();
+    let finger =
+        "type='prismatic'><axis xyz='0 1 0'/><limit lower='0' upper='0.04' velocity='1' effort='9'/>";
+    let thumb = "type='revolute'><axis xyz='0 0 1'/><limit lower='-0.3' upper='0.3' velocity='1' effort='9'/>\
+                 <mimic joint='finger' multiplier='10'/>";
+    let model = folder.file("arm.urdf", arm(finger, thumb));
+    let log = folder.file("log.csv", log());
+    let said = |value: &str| {
+        let done = run(&["validate", &model, &log, "--lock", value]);
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        done.stdout + &done.stderr
+    };
+    assert!(!said("finger=0.03").contains("outside"));
+    let far = said("finger=0.05");
+    assert!(far.contains("finger is locked at 0.05, outside its limits 0 … 0.04"), "{far}");
+    let follows = said("finger=0.04");
+    assert!(follows.contains("thumb is locked at 0.4, outside its limits -0.3 … 0.3"), "{follows}");
+    for command in ["check", "analyze", "export"] {
+        let to: &[&str] = if command == "export" { &["--to", "mujoco"] } else { &[] };
+        let done = run(&[&[command, &model, "--lock", "finger=0.05"], to].concat());
+        assert!((done.stdout + &done.stderr).contains("finger is locked at 0.05"), "{command}");
+    }
+    let strict = refused(&["validate", &model, &log, "--lock", "finger=0.05", "--strict"]);
+    assert!(strict.contains("outside its limits"), "{strict}");
+    for locks in [&["--lock", "thumb=0.1"][..], &["--lock", "finger=0.01", "--lock", "thumb=0.1"]] {
+        let line = refused(&[&["validate", &model, &log], locks].concat());
+        assert!(line.contains("--lock: thumb follows finger (mimic): lock finger instead"), "{line}");
+    }
+}
