@@ -22,7 +22,8 @@ instructions in every run. The difference between two runs is the cost of the ad
 Examples:
   inertial bench robot.urdf --base floating
   inertial bench builtin:arm7 --json
-  valgrind --tool=cachegrind inertial bench builtin:arm7 --kernel rnea --calls 1000";
+  valgrind --tool=cachegrind inertial bench builtin:arm7 \\
+    --kernel rnea --calls 1000";
 
 /// How fast is each kernel on this machine, for this model?
 #[derive(Debug, clap::Args)]

@@ -18,7 +18,7 @@ Examples:
   inertial check robot.urdf
   inertial check *.urdf --json
   inertial check robot.urdf --fix --out fixed.urdf
-  inertial check table.csv                      a printed table, judged by its digits";
+  inertial check table.csv         a printed table, judged by its digits";
 
 const DETAILS: &str = "\
 A body is physically consistent if its 4x4 pseudo-inertia is positive semidefinite within
@@ -97,8 +97,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         }
     }
     if !args.json {
-        let texts: Vec<_> =
-            judged.iter().map(|j| text::text(&j.outcome, &j.label, &j.name, shell.style())).collect();
+        let texts: Vec<_> = judged
+            .iter()
+            .map(|j| text::text(&j.outcome, &j.label, &j.name, args.out.as_deref(), shell.style()))
+            .collect();
         shell.print(&texts.join("\n"))?;
     }
     if let Some(error) = failure {

@@ -15,8 +15,8 @@ use crate::shell::Shell;
 const EXAMPLES: &str = "\
 Examples:
   inertial columns log.csv
-  inertial columns log.csv robot.urdf            also by its joint names; lists missing columns
-  inertial columns log.csv --out map.toml        a column map to edit
+  inertial columns log.csv robot.urdf      with the joints of a model
+  inertial columns log.csv --out map.toml  a column map to edit
   inertial identify robot.urdf log.csv --columns map.toml";
 
 const DETAILS: &str = "\

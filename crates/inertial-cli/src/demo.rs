@@ -30,7 +30,7 @@ are known, some of them published:
   arm           design, simulate and identify a seven-axis arm
   quadruped     a floating base: results of a simulated experiment
   space-robot   two arms in orbit: a published experiment repeated and improved
-  slow-motion   a body behind a force/torque sensor: slow motion excites its inertia weakly
+  slow-motion   a body behind a force/torque sensor, in slow motion
   leg-on-bench  prediction errors of legs that were identified on a bench
   sampled-rank  why numerical ranks of mechanisms with loops go wrong
 
@@ -98,7 +98,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let closed = ClosedMechanism::new(&model.mechanism)?;
     let mut out = format!("{}\n\n", simulation::model(&Summary::new(&closed)));
     let _ = writeln!(out, "1. Are these bodies physically consistent?  (inertial check {})\n", model.label);
-    out += &check_text::text(&checked, &model.label, &model.builder.name, style);
+    out += &check_text::text(&checked, &model.label, &model.builder.name, None, style);
     out += "\n2. Forces and inertias at the joints\n\n";
     out += &dynamics(&closed, style)?;
     let _ = writeln!(out, "\n3. What can any experiment reveal?  (inertial analyze {})\n", model.label);

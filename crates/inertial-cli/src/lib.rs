@@ -35,18 +35,18 @@ use shell::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
-  inertial demo                            try it on a model that ships with the program
-  inertial check robot.urdf                are these inertial parameters physically consistent?
+  inertial demo                            try it on a built-in model
+  inertial check robot.urdf                are the inertias possible?
   inertial check robot.urdf --fix --out fixed.urdf
-  inertial analyze robot.urdf              which of them can be identified?
-  inertial design robot.urdf --out m.csv   which motion excites them best, within the limits?
-  inertial simulate robot.urdf motion.csv  what would the sensors read during that motion?
-  inertial identify robot.urdf log.csv     what are the parameters, given this log?
-  inertial validate robot.urdf log.csv     how well does the model predict this log?
-  inertial columns log.csv robot.urdf      what does the log hold, and what is each column?
-  inertial export robot.urdf --to c --out arm.c   C code, loads of controllers, simulators
-  inertial serve                           use it in the browser, on this machine
-  inertial bench builtin:quadruped         how fast is each kernel on this machine?
+  inertial analyze robot.urdf              which can be identified?
+  inertial design robot.urdf --out m.csv   which motion excites them best?
+  inertial simulate robot.urdf motion.csv  what would sensors measure?
+  inertial identify robot.urdf log.csv     what are the parameters?
+  inertial validate robot.urdf log.csv     how well are logs predicted?
+  inertial columns log.csv robot.urdf      what is each column of a log?
+  inertial export robot.urdf --to c --out arm.c
+  inertial serve                           use it in the browser
+  inertial bench builtin:quadruped         how fast is each kernel?
 
 MODEL is a URDF, URDF+ (<loop>, <coupling>), xacro, MJCF, SDF, USD or mechanism file, recognised by
 its content; '-' reads standard input, 'builtin:NAME' is a model inside the program ('inertial
@@ -134,9 +134,32 @@ fn read_line<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) 
         let plain = a.get_action().takes_values() && !a.is_positional() && !a.is_allow_hyphen_values_set();
         if plain { a.allow_negative_numbers(true) } else { a }
     };
-    let mut line = Cli::command().mut_subcommands(|c| c.mut_args(value));
+    let mut line = with_paragraphs(Cli::command().mut_subcommands(|c| with_paragraphs(c.mut_args(value))));
     let matches = line.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut line))
+}
+
+/// Joins the lines of each paragraph after the options, which are then wrapped at the width of the terminal.
+fn with_paragraphs(command: clap::Command) -> clap::Command {
+    let joined = |text: Option<&clap::builder::StyledStr>| text.map(|text| paragraphs(&text.to_string()));
+    let (short, long) = (joined(command.get_after_help()), joined(command.get_after_long_help()));
+    let command = short.into_iter().fold(command, clap::Command::after_help);
+    long.into_iter().fold(command, clap::Command::after_long_help)
+}
+
+/// Joins consecutive lines that are not indented.
+fn paragraphs(text: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        let is_text = !line.is_empty() && !line.starts_with(' ');
+        if !out.is_empty() {
+            out.push(if inside && is_text { ' ' } else { '\n' });
+        }
+        out.push_str(line);
+        inside = is_text;
+    }
+    out
 }
 
 fn run(command: Command, shell: &Shell) -> Result<Answer> {

@@ -19,10 +19,12 @@ use crate::shell::Shell;
 const EXAMPLES: &str = "\
 Examples:
   inertial simulate robot.urdf motion.csv --out log.csv
-  inertial simulate robot.urdf points.csv --waypoints --rate 500 --noise q=1e-5,tau=0.05
+  inertial simulate robot.urdf points.csv --waypoints --rate 500 \\
+    --noise q=1e-5,tau=0.05
   inertial simulate builtin:planar-2r drop.csv --forward --rate 100 --json
-  inertial simulate builtin:space-dual-arm motion.csv --measured momentum --rate 10 \\
-    --noise dq=5e-5,base.v=5e-5,base.w=8e-5 --seed 1 --out flight.csv";
+  inertial simulate builtin:space-dual-arm motion.csv \\
+    --measured momentum --rate 10 --seed 1 \\
+    --noise dq=5e-5,base.v=5e-5,base.w=8e-5 --out flight.csv";
 
 const DETAILS: &str = "\
 TRAJECTORY is CSV with a header: t in seconds and q.JOINT (or q1, q2, ...), optionally dq.JOINT

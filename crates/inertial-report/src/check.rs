@@ -1,6 +1,7 @@
 //! Text of a consistency check.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use inertial::consistency::significant;
 use inertial_app::check::Outcome;
@@ -8,7 +9,8 @@ use inertial_app::check::Outcome;
 use crate::text::{Style, number, plural, table};
 
 /// Formats a table of the bodies followed by the reasons; the title contains the label of the input and the name of the model.
-pub fn text(outcome: &Outcome, label: &str, name: &str, style: Style) -> String {
+/// `written` is the file with the corrected model, if there is one.
+pub fn text(outcome: &Outcome, label: &str, name: &str, written: Option<&Path>, style: Style) -> String {
     let impossible: Vec<_> = outcome.bodies.iter().filter(|b| !b.consistent).collect();
     let title =
         if name.is_empty() || label.ends_with(name) { label.to_owned() } else { format!("{label} ({name})") };
@@ -71,14 +73,19 @@ pub fn text(outcome: &Outcome, label: &str, name: &str, style: Style) -> String 
         n => format!(", {n} doubtful"),
     };
     let bodies = plural(outcome.bodies.len(), "body", "bodies");
-    let _ = match impossible.len() {
-        0 => writeln!(out, "{bodies}, all physically consistent{doubtful}"),
-        n if outcome.bodies.iter().any(|b| b.rounding.is_some()) => {
+    let _ = match (impossible.len(), written) {
+        (0, _) => writeln!(out, "{bodies}, all physically consistent{doubtful}"),
+        (n, Some(path)) => writeln!(
+            out,
+            "{bodies}, {n} physically impossible{doubtful}; {} has the nearest consistent values",
+            path.display()
+        ),
+        (n, None) if outcome.bodies.iter().any(|b| b.rounding.is_some()) => {
             writeln!(out, "{bodies}, {n} physically impossible{doubtful}")
         }
-        n => writeln!(
+        (n, None) => writeln!(
             out,
-            "{bodies}, {n} physically impossible{doubtful}: 'inertial check --fix --out FILE' writes the nearest consistent values"
+            "{bodies}, {n} physically impossible{doubtful}; 'inertial check --fix --out FILE' writes the nearest consistent values"
         ),
     };
     out

@@ -65,7 +65,7 @@ other bounds:
   mass = [0.5, 4.0]
   com = { min = [-0.1, -0.1, 0.0], max = [0.1, 0.1, 0.3] }
   box = { min = [-0.1, -0.1, -0.05], max = [0.1, 0.1, 0.4] }
-  ellipsoid = { centre = [0, 0, 0.15], semi_axes = [0.2, 0.2, 0.3], rpy = [0, 0, 0] }
+  ellipsoid = { centre = [0, 0, 0.15], semi_axes = [0.2, 0.2, 0.3] }
 
 --measured base-wrench (or both) reads wrench.fx ... wrench.tz: with a floating base the net
 external wrench on it, with a fixed base the wrench of the ground on the robot (a force plate),
@@ -91,7 +91,7 @@ other terms in TOML:
   turns_with = { joint5 = 1, joint6 = 1 }
   [define]
   angle = "q.joint2 - pi/2"
-  [[term]]                   # joint2's torque contains k * sin(angle), k unknown
+  [[term]]                   # torque k * sin(angle), k unknown
   joint = "joint2"
   name = "spring"
   formula = "sin(angle)"     # of q.J, dq.J, ddq.J, log.COLUMN
@@ -132,11 +132,13 @@ Examples:
   inertial identify builtin:space-dual-arm flight.csv --measured momentum \
     --noise dq=5e-5,base.v=5e-5,base.w=8e-5
   inertial identify robot.urdf ft.csv --payload sensor_link --out with-tool.urdf
-  inertial identify robot.urdf loaded.csv --payload flange --unloaded empty.csv --offset
+  inertial identify robot.urdf loaded.csv --payload flange \
+    --unloaded empty.csv --offset
   inertial identify robot.urdf ft.csv --payload sensor_link --holdout 0.3
   inertial identify robot.urdf empty.csv --gains 0.5 --loaded loaded.csv \
     --known-payload flange=2.5
-  inertial identify --regressor Y.npy --rhs tau.npy --bodies 7 --column-order pinocchio
+  inertial identify --regressor Y.npy --rhs tau.npy --bodies 7 \
+    --column-order pinocchio
   stream | inertial identify robot.urdf --follow - --forget 30"#;
 
 /// Headings in the help.

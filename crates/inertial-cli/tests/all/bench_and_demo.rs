@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::data::skip;
-use crate::common::{Folder, run};
+use crate::common::{Folder, command, run};
 
 #[test]
 fn bench_times_every_kernel() {
@@ -81,7 +81,39 @@ fn the_arm_is_found_again() {
     assert!(after("largest deviation is ") < 4.5, "{}", demo.stdout);
 }
 
-/// Help with manual line breaks fits a terminal of a hundred columns.
+/// Lines of examples fit terminals of 80 columns; paragraphs fill the width, with breaks only where the next word does not fit.
+#[test]
+fn help_fills_the_width_of_the_terminal() {
+    for columns in [80, 120] {
+        // Wider help is hard to read; the program limits it.
+        let width = columns.min(110);
+        let help = |args: &[&str]| {
+            let done = command().args(args).env("COLUMNS", columns.to_string()).output().unwrap();
+            String::from_utf8(done.stdout).unwrap()
+        };
+        let whole = help(&["--help"]);
+        let list = whole.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        let names: Vec<&str> = list.lines().filter_map(|l| l.split_whitespace().next()).collect();
+        assert!(names.len() >= 12, "{names:?}");
+        for text in names.iter().map(|name| help(&[name, "--help"])).chain([whole.clone()]) {
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines.iter().all(|l| l.chars().count() <= width), "{text}");
+            let starts = |l: &str| !l.is_empty() && !l.starts_with(' ');
+            for pair in lines.windows(2).filter(|pair| starts(pair[0]) && starts(pair[1])) {
+                let next = pair[1].split(' ').next().unwrap();
+                let joined = pair[0].chars().count() + 1 + next.chars().count();
+                assert!(joined > width, "{columns} columns: {pair:?}");
+            }
+            // An example is copied with its line breaks: the lines are those of the source.
+            let examples = lines.iter().skip_while(|l| !l.starts_with("Example")).skip(1);
+            for line in examples.take_while(|l| l.starts_with("  ")) {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+        }
+    }
+}
+
+/// Help without a terminal has at most a hundred columns.
 #[test]
 fn help_fits_a_terminal() {
     let whole = run(&["--help"]);

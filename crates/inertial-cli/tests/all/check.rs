@@ -106,7 +106,7 @@ fn people_get_a_table_and_reasons() {
         "no: inertia-not-positive, triangle-inequality",
         "L1: Ixx + Iyy = 4.99 < Izz = 20.51 kg m² about the centre of mass: no mass distribution has this\n",
         "L1: nearest consistent values: mass 50 kg, ixx ",
-        "7 bodies, 6 physically impossible: ",
+        "7 bodies, 6 physically impossible; ",
     ] {
         assert!(result.stdout.contains(part), "{part} is missing in\n{}", result.stdout);
     }
@@ -121,6 +121,8 @@ fn fix_changes_the_impossible_inertia_and_nothing_else() {
     let out = folder.path("fixed.urdf");
     let result = run(&["check", &bad, "--fix", "--out", out.to_str().unwrap()]);
     assert_eq!(result.status, 1, "{}", result.stderr);
+    let last = format!("1 physically impossible; {} has the nearest consistent values\n", out.display());
+    assert!(result.stdout.ends_with(&last), "{}", result.stdout);
     assert_eq!(run(&["check", out.to_str().unwrap()]).status, 0);
     let fixed = std::fs::read_to_string(&out).unwrap();
     let (head, tail) = (text.split("ixx=").next().unwrap(), text.split("</inertial>").nth(1).unwrap());
