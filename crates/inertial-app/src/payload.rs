@@ -20,7 +20,7 @@ use crate::unknowns::Unknowns;
 use crate::{Context, Located, Model, Note, Result, bail, ensure, ensure_option};
 
 /// Name of the payload in results.
-const PAYLOAD: &str = "payload";
+pub(crate) const PAYLOAD: &str = "payload";
 
 /// Columns of an inertial measurement unit; angular accelerations may be missing.
 const IMU: [&str; 9] =
@@ -89,8 +89,7 @@ pub struct Outcome {
     /// Result of the estimation.
     #[serde(flatten)]
     pub result: Identification,
-    /// Link that carries the payload.
-    #[serde(skip)]
+    /// Link that carries the payload, in whose frame the body is expressed.
     pub link: String,
     /// Text of the model with the payload added to the link, if requested.
     #[serde(skip)]

@@ -10,8 +10,8 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    analyze, bench, check, columns, design, export, fleet, flight, follow, regressor, simulate, studies,
-    validate,
+    analyze, bench, check, columns, design, export, fleet, flight, follow, payload, regressor, simulate,
+    studies, validate,
 };
 
 /// Returns the schemas by name.
@@ -21,8 +21,9 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
     let mut checked = either(&one, &several);
     let only = |schema: &Value| json!({"required": difference(schema, &checked["required"])});
     checked["oneOf"] = json!([only(&one), only(&several)]);
-    // Stream outcomes add the time, and momentum outcomes have additional fields.
+    // Stream outcomes add the time, momentum outcomes have additional fields, and payloads name their link.
     let identified = either(&of::<follow::Outcome>(), &of::<flight::Outcome>());
+    let identified = either(&identified, &of::<payload::Outcome>());
     [
         (
             "analysis",

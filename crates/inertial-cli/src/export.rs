@@ -14,12 +14,13 @@ use crate::shell::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
-  inertial export robot.urdf --to c --out arm.c            arm.h, arm.c and arm_test.c
+  inertial export robot.urdf --to c --out arm.c    arm.h, arm.c, arm_test.c
   inertial identify robot.urdf log.csv --json > result.json
   inertial export robot.urdf --values result.json --to c --out arm.c
   inertial identify robot.urdf carried.csv --payload tool0 --json > load.json
-  inertial export load.json --to ur                        set_payload and set_target_payload
-  inertial export robot.urdf --to kuka --link gripper";
+  inertial export load.json --to ur                set_payload, in URScript
+  inertial export robot.urdf --to kuka --link gripper \\
+    --lock finger=0.02 --frame flange";
 
 const DETAILS: &str = "\
 INPUT is a model, or a result of 'identify --json' if only its bodies are needed. --values replaces
@@ -31,7 +32,9 @@ give the forces of a motion, those that hold the robot against gravity, friction
 of the base parameters, whose values are there too. The self-test compares them with numbers of the
 library: cc arm.c arm_test.c -lm && ./a.out. Robots with loops are not supported.
 
-Loads of controllers are in the frame of the link, which must be that of the flange.
+The load of a controller is the link with everything that fixed and locked joints attach to it. Lock
+fingers with --lock to include them. Controllers expect the load in the frame of the flange: --frame
+expresses it there. The default is the frame of the link, for a payload that of the link that carries it.
 
 ";
 
@@ -48,9 +51,12 @@ pub struct Args {
     /// Result of 'identify --json' whose values replace those of the model
     #[arg(long, value_name = "RESULT")]
     values: Option<String>,
-    /// Link whose inertia is the load of a controller [default: the only body of a result]
+    /// Link that is the load of a controller, with all that is fixed to it [default: the only body of a result]
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
+    /// Link in whose frame the load is expressed [default: that of the load]
+    #[arg(long, value_name = "LINK")]
+    frame: Option<String>,
     /// Inertias from which the C code computes forces
     #[arg(long, value_name = "WHICH", value_parser = choice::<Inertias>(), default_value = Inertias::default().word())]
     inertias: Inertias,
@@ -74,6 +80,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         o.to = args.to;
         o.values = if is_values { Some(args.input.clone()) } else { args.values.clone() };
         o.link.clone_from(&args.link);
+        o.frame.clone_from(&args.frame);
         o.inertias = args.inertias;
     });
     let options = args.out.as_deref().map_or(Ok(options.clone()), |out| options.named_after(out))?;
@@ -85,6 +92,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let outcome = export(model.as_ref(), &options, &shell.context())?;
     for warning in &outcome.warnings {
         shell.say(warning);
+    }
+    // Files of Desk have no comments.
+    if let Some(load) = outcome.load.as_ref().filter(|_| args.to == Target::FrankaDesk && !args.json) {
+        shell.say(&load.to_string());
     }
     let mut files = OutputFiles::new(shell.disk());
     if let Some(out) = &args.out {

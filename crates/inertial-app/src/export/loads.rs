@@ -3,7 +3,8 @@
 use inertial::nalgebra::{Matrix3, SymmetricEigen, Vector3};
 use inertial::spatial::Inertia;
 
-use super::robot::Part;
+use super::attached::Load;
+use crate::{Error, Result};
 
 /// Formats a number with up to 15 digits, which removes the rounding error of the shift to the centre of mass.
 pub(super) fn number(x: f64) -> String {
@@ -30,24 +31,25 @@ pub(super) fn diagonal_first(tensor: &Matrix3<f64>) -> [f64; 6] {
 }
 
 /// Returns statements in `URScript`.
-pub(super) fn universal_robots(part: &Part) -> String {
-    let (mass, com, tensor) = central(&part.inertia);
+pub(super) fn universal_robots(load: &Load) -> String {
+    let (mass, com, tensor) = central(&load.inertia);
     let (mass, com, tensor) = (number(mass), numbers(com.iter().copied()), numbers(diagonal_first(&tensor)));
+    let [links, frame] = load.lines("The controller expects the frame of the tool flange.");
     format!(
-        "# Load of {}, whose frame must be that of the tool flange: kg, m, kg m2 about the centre of mass\n\
-         # (Ixx, Iyy, Izz, Ixy, Ixz, Iyz). Controllers without set_target_payload use only the first statement.\n\
-         set_payload({mass}, [{com}])\nset_target_payload({mass}, [{com}], [{tensor}])\n",
-        word(&part.name)
+        "# {links}\n# {frame}\n\
+         # Units: kg, m, kg m2 about the centre of mass (Ixx, Iyy, Izz, Ixy, Ixz, Iyz).\n\
+         # Controllers without set_target_payload use only the first statement.\n\
+         set_payload({mass}, [{com}])\nset_target_payload({mass}, [{com}], [{tensor}])\n"
     )
 }
 
 /// Returns a call of libfranka.
-pub(super) fn franka(part: &Part) -> String {
-    let (mass, com, tensor) = central(&part.inertia);
+pub(super) fn franka(load: &Load) -> String {
+    let (mass, com, tensor) = central(&load.inertia);
+    let [links, frame] = load.lines("The controller expects the frame of the flange.");
     format!(
-        "// Load of {}, whose frame must be that of the flange: kg, m, kg m2 about the centre of mass, column by column.\n\
+        "// {links}\n// {frame}\n// Units: kg, m, kg m2 about the centre of mass, column by column.\n\
          robot.setLoad({}, {{{{{}}}}}, {{{{{}}}}});\n",
-        word(&part.name),
         number(mass),
         numbers(com.iter().copied()),
         numbers(tensor.iter().copied())
@@ -55,8 +57,8 @@ pub(super) fn franka(part: &Part) -> String {
 }
 
 /// Returns a file for the end effector in Franka Desk, at the flange.
-pub(super) fn franka_desk(part: &Part) -> String {
-    let (mass, com, tensor) = central(&part.inertia);
+pub(super) fn franka_desk(load: &Load) -> String {
+    let (mass, com, tensor) = central(&load.inertia);
     let identity = inertial::nalgebra::Matrix4::<f64>::identity();
     format!(
         "{{\n  \"mass\": {},\n  \"centerOfMass\": [{}],\n  \"inertia\": [{}],\n  \"transformation\": [{}]\n}}\n",
@@ -68,16 +70,16 @@ pub(super) fn franka_desk(part: &Part) -> String {
 }
 
 /// Returns the load data for KUKA: lengths in mm, angles in degrees, moments about the principal axes.
-pub(super) fn kuka(part: &Part) -> String {
-    let (mass, com, tensor) = central(&part.inertia);
+pub(super) fn kuka(load: &Load) -> String {
+    let (mass, com, tensor) = central(&load.inertia);
     let (moments, angles) = principal(&tensor);
     let [x, y, z] = <[f64; 3]>::from(com * 1e3).map(number);
     let [a, b, c] = angles.map(|angle| number(angle.to_degrees()));
     let [jx, jy, jz] = <[f64; 3]>::from(moments).map(number);
+    let [links, frame] = load.lines("The controller expects the frame of the flange.");
     format!(
-        "; Load of {}, whose frame must be that of the flange: kg, mm, degrees, kg m2 about the principal axes\n\
+        "; {links}\n; {frame}\n; Units: kg, mm, degrees, kg m2 about the principal axes.\n\
          LOAD_DATA[1]={{M {},CM {{X {x},Y {y},Z {z},A {a},B {b},C {c}}},J {{X {jx},Y {jy},Z {jz}}}}}\n",
-        word(&part.name),
         number(mass)
     )
 }
@@ -117,12 +119,18 @@ fn principal(tensor: &Matrix3<f64>) -> (Vector3<f64>, [f64; 3]) {
 }
 
 /// Returns the gravity compensation of force/torque sensors for controllers of `ros2_control`.
-pub(super) fn ros2_control(part: &Part, gravity: &Vector3<f64>) -> String {
-    let (mass, com, _) = central(&part.inertia);
-    let (frame, com) = (yaml(&part.name), numbers(com.iter().copied()));
+pub(super) fn ros2_control(load: &Load, gravity: &Vector3<f64>) -> Result<String> {
+    let (mass, com, _) = central(&load.inertia);
+    let Some(frame) = &load.frame else {
+        let reason = "the result does not name the link that carries the payload: give its name here";
+        return Err(Error::option("frame", reason));
+    };
+    let [links, note] =
+        load.lines("It must be a frame of the robot description, rigidly connected to the sensor.");
+    let (frame, com) = (yaml(frame), numbers(com.iter().copied()));
     let weight = gravity * mass;
-    format!(
-        "# Load of the force/torque sensor. Mass {} kg.\n\
+    Ok(format!(
+        "# {links} Mass {} kg.\n# {note}\n\
          admittance_controller:\n  ros__parameters:\n    gravity_compensation:\n      frame:\n        id: {frame}\n      \
          CoG:  # position (m) in that frame, and weight (N)\n        pos: [{com}]\n        force: {}\n\n\
          # The same for the filter chain of force_torque_sensor_broadcaster (control_filters/GravityCompensationWrench).\n\
@@ -133,17 +141,12 @@ pub(super) fn ros2_control(part: &Part, gravity: &Vector3<f64>) -> String {
         number(mass),
         number(weight.norm()),
         numbers(weight.iter().copied())
-    )
+    ))
 }
 
 /// Returns a quoted string of YAML or JSON.
 fn yaml(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// Returns a name that is safe in a one-line comment.
-fn word(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Export of values for controllers and simulators: C code of the dynamics, loads, inertias of links.
 
+mod attached;
 mod c;
 mod loads;
 mod robot;
 mod simulators;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use inertial::mechanism::MechanismBuilder;
@@ -13,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Choice as _, Inertias, Target};
 use crate::{Context, Error, Inputs, Model, Result, ensure_option};
-use robot::{Part, Robot, Values, load};
+use attached::Load;
+use robot::{Part, Robot, Values};
 
 /// Options of an export.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +29,11 @@ pub struct Options {
     pub to: Target,
     /// Name of a result of `identify` whose values replace those of the model.
     pub values: Option<String>,
-    /// Link whose inertia is the load of a controller; by default the only one of a result.
+    /// Link that is the load of a controller, with everything that fixed and locked joints attach to it; by default the only body of
+    /// a result.
     pub link: Option<String>,
+    /// Link in whose frame a load is expressed; by default that of the load.
+    pub frame: Option<String>,
     /// Base name of the C files and prefix of their identifiers; by default the name of the robot.
     pub name: Option<String>,
     /// Inertias from which the C code computes forces.
@@ -75,11 +81,31 @@ pub struct Outcome {
     pub to: &'static str,
     /// Texts, each with the name of a file.
     pub files: Vec<File>,
+    /// Links and frame of the load of a controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadParts>,
     /// Operation counts of the functions of C code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<Operations>,
-    /// Warnings about values that are not exported.
+    /// Warnings about the model and about values that are not exported.
     pub warnings: Vec<String>,
+}
+
+/// Links and frame of the load of a controller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LoadParts {
+    /// Links of the load: the chosen one, and those that fixed and locked joints attach to it. `payload` for a payload.
+    pub links: Vec<String>,
+    /// Link in whose frame the load is expressed, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<String>,
+}
+
+impl fmt::Display for LoadParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frame = self.frame.as_deref().unwrap_or("the link that carries it");
+        write!(f, "load: {}; in the frame of {frame}", self.links.join(", "))
+    }
 }
 
 /// Operation counts of a function.
@@ -131,9 +157,16 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         );
     }
     let values = options.values.as_ref().map(|name| Values::read(name, context)).transpose()?;
+    ensure_option!(
+        options.frame.is_none() || options.to.is_load(),
+        "frame",
+        "applies to loads of controllers only, not to {}",
+        options.to.word()
+    );
     // A payload on a link is exported as a load by itself.
     let alone =
         values.as_ref().is_some_and(|v| options.to.is_load() && model.is_none_or(|m| v.is_payload_of(m)));
+    let frames = model;
     let model = model.filter(|_| !alone);
     let robot = match (model, &options.values, &values) {
         (Some(model), Some(name), Some(values)) => Some(Robot::of_result(model, name, values)?),
@@ -145,15 +178,21 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         (None, Some(values)) => values.parts(),
         (None, None) => return Err(Error::option("values", "there is neither a model nor a result")),
     };
+    let (link, frame) = (options.link.as_deref(), options.frame.as_deref());
+    let load = match (&robot, model, &values) {
+        _ if !options.to.is_load() => None,
+        (Some(robot), Some(model), _) => Some(Load::of_robot(robot, model, link, frame)?),
+        (_, _, Some(values)) => Some(Load::of_result(values, frames, link, frame)?),
+        _ => None,
+    };
     let stem = || {
         let own = robot.as_ref().map_or("load", |robot| robot.mechanism.name());
         options.name.clone().unwrap_or_else(|| c::identifier(own))
     };
-    let link = options.link.as_deref();
     let one = |name: &str, text: String| vec![File { name: format!("{}{name}", stem()), text }];
     let mut operations = Vec::new();
-    let files = match options.to {
-        Target::C => {
+    let files = match (options.to, &load) {
+        (Target::C, _) => {
             let (Some(model), Some(robot)) = (model, &robot) else {
                 return Err(Error::option(
                     "to",
@@ -164,21 +203,25 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
             operations = counts;
             files
         }
-        Target::Ur => one(".script", loads::universal_robots(load(&parts, link)?)),
-        Target::Franka => one(".cpp", loads::franka(load(&parts, link)?)),
-        Target::FrankaDesk => one(".json", loads::franka_desk(load(&parts, link)?)),
-        Target::Kuka => one(".src", loads::kuka(load(&parts, link)?)),
-        Target::Ros2Control => {
+        (Target::Ur, Some(load)) => one(".script", loads::universal_robots(load)),
+        (Target::Franka, Some(load)) => one(".cpp", loads::franka(load)),
+        (Target::FrankaDesk, Some(load)) => one(".json", loads::franka_desk(load)),
+        (Target::Kuka, Some(load)) => one(".src", loads::kuka(load)),
+        (Target::Ros2Control, Some(load)) => {
             let gravity = robot
                 .as_ref()
                 .map_or_else(|| MechanismBuilder::new("", "").gravity, |r| r.mechanism.gravity());
-            one(".yaml", loads::ros2_control(load(&parts, link)?, &gravity))
+            one(".yaml", loads::ros2_control(load, &gravity)?)
         }
-        Target::Mujoco => one(".xml", simulators::mujoco(&parts)),
-        Target::Gazebo => one(".sdf", simulators::gazebo(&parts)),
-        Target::Pinocchio => one(".py", simulators::pinocchio(&parts)),
-        Target::Drake => one(".py", simulators::drake(&parts)),
+        (Target::Mujoco, _) => one(".xml", simulators::mujoco(&parts)),
+        (Target::Gazebo, _) => one(".sdf", simulators::gazebo(&parts)),
+        (Target::Pinocchio, _) => one(".py", simulators::pinocchio(&parts)),
+        (Target::Drake, _) => one(".py", simulators::drake(&parts)),
+        (_, None) => Vec::new(),
     };
-    let warnings = robot.map_or(Vec::new(), |robot| robot.warnings);
-    Ok(Outcome { schema: SCHEMA, to: options.to.word(), files, operations, warnings })
+    let mut warnings: Vec<String> = frames.iter().flat_map(|m| m.mechanism.warnings().to_vec()).collect();
+    warnings.extend(robot.into_iter().flat_map(|robot| robot.warnings));
+    warnings.extend(load.iter().flat_map(|load| load.warnings.clone()));
+    let load = load.map(|load| LoadParts { links: load.links, frame: load.frame });
+    Ok(Outcome { schema: SCHEMA, to: options.to.word(), files, load, operations, warnings })
 }

@@ -7,6 +7,7 @@ use inertial::spatial::Inertia;
 use serde::Deserialize;
 
 use crate::logs::TEXT_LIMIT;
+use crate::payload::PAYLOAD;
 use crate::{Context, Error, Inputs, Located, Model, Result, bail, ensure};
 
 /// Schema of results that contain values.
@@ -16,6 +17,8 @@ const SCHEMA: &str = "inertial/identification/1";
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Values {
     schema: String,
+    /// Link that carries the payload.
+    pub(super) link: Option<String>,
     bodies: Vec<BodyValues>,
     #[serde(default)]
     joints: Vec<JointEstimate>,
@@ -79,6 +82,11 @@ impl Values {
     /// Returns whether the only body is not a body of the model, hence a payload on a link.
     pub(super) fn is_payload_of(&self, model: &Model) -> bool {
         matches!(&self.bodies[..], [one] if !model.mechanism.bodies().iter().any(|b| b.name == one.name))
+    }
+
+    /// Returns whether the result is that of a payload.
+    pub(super) fn is_payload(&self) -> bool {
+        self.link.is_some() || matches!(&self.bodies[..], [one] if one.name == PAYLOAD)
     }
 
     /// Returns the bodies with their inertias, in their frames.
@@ -254,22 +262,5 @@ impl Robot {
         out.warnings = left_out(&values.joints);
         out.set_parameters(model, &parameters)?;
         Ok(out)
-    }
-}
-
-/// Returns the part that is exported as the load of a controller.
-pub(super) fn load<'p>(parts: &'p [Part], link: Option<&str>) -> Result<&'p Part> {
-    let names: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
-    match (link, parts) {
-        (Some(link), _) => parts.iter().find(|p| p.name == link).ok_or_else(|| {
-            let near = inertial::nearest_hint(link, names.iter().copied());
-            let known = if near.is_empty() { format!("; there are {}", names.join(", ")) } else { near };
-            Error::option("link", format!("there is no link {link} with mass{known}"))
-        }),
-        (None, [one]) => Ok(one),
-        (None, _) => Err(Error::option(
-            "link",
-            format!("expected the link that is the load: one of {}", names.join(", ")),
-        )),
     }
 }

@@ -155,7 +155,7 @@ fn c_code_takes_the_values_of_a_result() {
 }
 
 /// Payload of 1.5 kg as printed by `identify --payload --json`.
-const LOAD: &str = r#"{"schema": "inertial/identification/1", "bodies": [{"name": "payload", "mass": 1.5, "com": [0.01, -0.02, 0.05],
+const LOAD: &str = r#"{"schema": "inertial/identification/1", "link": "tool0", "bodies": [{"name": "payload", "mass": 1.5, "com": [0.01, -0.02, 0.05],
   "inertia": {"ixx": 0.003, "ixy": 0.0002, "ixz": 0, "iyy": 0.004, "iyz": 0, "izz": 0.002}, "consistent": true}], "joints": []}"#;
 
 #[test]
@@ -164,7 +164,8 @@ fn loads_of_controllers() {
     let load = folder.file("load.json", LOAD);
     let text = |to: &str| {
         let done = run(&["export", &load, "--to", to]);
-        assert_eq!((done.status, done.stderr.as_str()), (0, ""));
+        let said = if to == "franka-desk" { "inertial: load: payload; in the frame of tool0\n" } else { "" };
+        assert_eq!((done.status, done.stderr.as_str()), (0, said));
         done.stdout
     };
     let script = text("ur");
@@ -186,6 +187,17 @@ fn loads_of_controllers() {
     let yaml = text("ros2-control");
     assert!(yaml.contains("pos: [0.01, -0.02, 0.05]\n        force: 14.715\n"), "{yaml}");
     assert!(yaml.contains("force: [0.0, 0.0, -14.715]\n"), "{yaml}");
+    assert!(yaml.contains("id: \"tool0\"\n") && yaml.contains("sensor_frame: \"tool0\"\n"), "{yaml}");
+    // Results of earlier versions do not name the link.
+    let old = folder.file("old.json", LOAD.replace(r#""link": "tool0", "#, ""));
+    let said = refused(&["export", &old, "--to", "ros2-control"]);
+    assert!(said.contains("--frame: the result does not name the link"), "{said}");
+    let named = run(&["export", &old, "--to", "ros2-control", "--frame", "wrist"]).stdout;
+    assert!(named.contains("id: \"wrist\"\n"), "{named}");
+    let said = refused(&["export", &load, "--to", "ur", "--frame", "wrist"]);
+    assert!(said.contains("to convert it to wrist, give the model too"), "{said}");
+    let said = refused(&["export", "builtin:scara", "--to", "gazebo", "--frame", "wrist"]);
+    assert!(said.contains("--frame: applies to loads of controllers only, not to gazebo"), "{said}");
     // Link of a model, and a missing link.
     let robot = folder.file("robot.urdf", gripper());
     let hand = run(&["export", &robot, "--to", "ur", "--link", "hand"]);
@@ -194,6 +206,60 @@ fn loads_of_controllers() {
         refused(&["export", &robot, "--to", "ur"]).contains("--link: expected the link that is the load")
     );
     assert!(refused(&["export", &robot, "--to", "ur", "--link", "hnad"]).contains("the nearest is hand"));
+}
+
+/// Numbers of the first `set_payload` statement: mass and centre of mass.
+fn payload_numbers(script: &str) -> [f64; 4] {
+    let line = script.lines().find_map(|l| l.strip_prefix("set_payload(")).unwrap();
+    let numbers = line.split(|c: char| "[](), ".contains(c)).filter_map(|t| t.parse().ok());
+    numbers.collect::<Vec<f64>>().try_into().unwrap()
+}
+
+/// Locked fingers belong to the load of the hand. The expected centre of mass is that of three points.
+#[test]
+fn loads_contain_what_is_attached() {
+    let folder = Folder::new();
+    let robot = folder.file("robot.urdf", gripper());
+    let open = run(&["export", &robot, "--to", "ur", "--link", "hand"]);
+    assert!(open.stdout.starts_with("# Load: hand.\n# Frame: hand. "), "{}", open.stdout);
+    assert!(
+        open.stderr.contains("does not include finger_left, finger_right (moved by left, right)"),
+        "{}",
+        open.stderr
+    );
+    // The right finger follows: -2 * 0.05 + 0.1 = 0.
+    let hand = ["export", &robot, "--link", "hand", "--lock", "left=0.05"];
+    let done = run(&[&hand[..], &["--to", "ur"]].concat());
+    assert_eq!((done.status, done.stderr.as_str()), (0, ""));
+    let named = "# Load: hand, finger_left, finger_right.\n# Frame: hand. ";
+    assert!(done.stdout.starts_with(named), "{}", done.stdout);
+    let (s, c) = 1.5708_f64.sin_cos();
+    let turned = |[x, y, z]: [f64; 3]| [0.1 + c * x + s * z, y, 0.2 - s * x + c * z];
+    let points =
+        [(1.0, [0.01, 0.02, 0.03]), (0.2, turned([0.01, 0.02, 0.08])), (0.2, turned([0.01, 0.02, 0.03]))];
+    let centre = [0, 1, 2].map(|k| points.iter().map(|(m, x)| m * x[k]).sum::<f64>() / 1.4);
+    let [mass, com @ ..] = payload_numbers(&done.stdout);
+    // A dozen operations in double precision.
+    let near = |found: [f64; 3], expected: [f64; 3]| (0..3).all(|k| (found[k] - expected[k]).abs() < 1e-14);
+    assert!((mass - 1.4).abs() < 1e-14 && near(com, centre), "{mass} {com:?} {centre:?}");
+    // The same in the frame of the arm, to which the hand is fixed.
+    let done = run(&[&hand[..], &["--to", "ur", "--frame", "arm"]].concat());
+    let [mass, com @ ..] = payload_numbers(&done.stdout);
+    assert!(done.stdout.contains("# Frame: arm. "), "{}", done.stdout);
+    assert!((mass - 1.4).abs() < 1e-14 && near(com, turned(centre)), "{mass} {com:?}");
+    let said = refused(&[&hand[..], &["--to", "ur", "--frame", "base"]].concat());
+    assert!(said.contains("--frame: base moves relative to hand"), "{said}");
+    // The other formats have the same mass.
+    for to in ["franka", "franka-desk", "kuka", "ros2-control"] {
+        let done = run(&[&hand[..], &["--to", to]].concat());
+        let all = done.stdout.clone() + &done.stderr;
+        assert!(all.contains("1.4") && all.contains("hand, finger_left, finger_right"), "{all}");
+        let json = run(&[&hand[..], &["--to", to, "--json"]].concat()).json();
+        assert_eq!(json["load"]["links"], serde_json::json!(["hand", "finger_left", "finger_right"]));
+        assert_eq!(json["load"]["frame"], "hand");
+    }
+    let yaml = run(&[&hand[..], &["--to", "ros2-control"]].concat()).stdout;
+    assert!(yaml.contains("id: \"hand\""), "{yaml}");
 }
 
 #[test]

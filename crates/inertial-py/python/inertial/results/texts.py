@@ -59,6 +59,7 @@ class Export(Result):
 
     to: str
     files: Named[ExportedFile]
+    load: dict[str, Any] | None
     operations: list[dict[str, Any]] | None
     warnings: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {"files": ExportedFile}
