@@ -322,7 +322,8 @@ pub fn rate_noise(settings: &[Setting], mechanism: &Mechanism) -> Result<Option<
         ensure_option!(
             names.iter().any(|name| fits(column, name)),
             "noise",
-            "there is no column {column}; expected dq, base.v, base.w, momentum or one of {}",
+            "there is no column {column}; expected {}base.v, base.w, momentum or one of {}",
+            if mechanism.nv() > 6 { "dq, " } else { "" },
             names.join(" ")
         );
     }

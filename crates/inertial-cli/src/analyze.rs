@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use inertial::identifiability::drng::picture;
-use inertial::identifiability::{Measured, Method, TotalMomentum};
+use inertial::identifiability::{Measured, Method, TotalMomentum, Warning};
 use inertial_app::Model;
 use inertial_app::analyze::{Options, run as analyze};
 use inertial_app::choice::{AnalysisTable, Choice as _};
@@ -21,10 +21,10 @@ Examples:
   inertial analyze builtin:puma560                      a classic example
   inertial analyze robot.urdf --base floating --json
   inertial analyze builtin:cheetah-leg --compare floating
-  inertial analyze builtin:puma560 --rotors symmetric   with the inertias of motors
+  inertial analyze builtin:puma560 --rotors symmetric   with its motors
   inertial analyze robot.urdf --measured base-wrench    a robot on a force plate
   inertial analyze builtin:space-dual-arm --measured momentum
-  inertial analyze arm.urdf --choose link7.m,link6.m    prefer these as base parameters";
+  inertial analyze arm.urdf --choose link7.m,link6.m    prefer these";
 
 const DETAILS: &str = "\
 No data are needed: the answer follows from the robot's kinematics and holds for every
@@ -167,7 +167,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         text::text(&model.mechanism, &outcome, args.explain, shell.style())
     };
     if args.csv.is_some() || args.latex {
-        analysis.warnings.iter().for_each(|w| shell.say(&format!("warning: {w}")));
+        let kind = |w: &Warning| if w.is_note() { "note" } else { "warning" };
+        analysis.warnings.iter().for_each(|w| shell.say(&format!("{}: {w}", kind(w))));
     }
     let mut files = OutputFiles::new(shell.disk());
     args.out.iter().try_for_each(|path| files.add(path, &out))?;

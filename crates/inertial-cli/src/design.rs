@@ -20,11 +20,14 @@ use crate::shell::Shell;
 const EXAMPLES: &str = "\
 Examples:
   inertial design robot.urdf --out motion.csv
-  inertial design robot.urdf --duration 20 --rate 100 --friction coulomb+viscous --noise tau=0.5
-  inertial design robot.urdf --ground 0.05 --link-radius 0.06 --out motion.yaml --out motion.json
+  inertial design robot.urdf --duration 20 --rate 100 \\
+    --friction coulomb+viscous --noise tau=0.5
+  inertial design robot.urdf --ground 0.05 --link-radius 0.06 \\
+    --out motion.yaml --out motion.json
   inertial design builtin:quadruped --base-motion 0.1,0.3
-  inertial design builtin:space-dual-arm --measured momentum --duration 67 --rate 10 \\
-    --noise dq=5e-5,base.v=5e-5,base.w=8e-5 --out flight.json";
+  inertial design builtin:space-dual-arm --measured momentum \\
+    --duration 67 --rate 10 --out flight.json \\
+    --noise dq=5e-5,base.v=5e-5,base.w=8e-5";
 
 const DETAILS: &str = "\
 The motion starts and ends at rest and stays within the model's limits of position, speed and

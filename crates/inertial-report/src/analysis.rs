@@ -152,7 +152,7 @@ fn certificate(analysis: &Analysis, details: bool) -> String {
         );
     }
     for warning in &analysis.warnings {
-        let _ = writeln!(out, "Warning: {warning}");
+        let _ = writeln!(out, "{}: {warning}", if warning.is_note() { "Note" } else { "Warning" });
     }
     out
 }

@@ -22,9 +22,11 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
     };
     let _ = writeln!(
         out,
-        "Criterion {}: {}; condition number {} (columns of equal length: {}), smallest singular value {}\n",
+        "Criterion {}: {} ({})\n\
+         Regressor divided by the noise: condition number {} ({} with columns of equal length), smallest singular value {}\n",
         outcome.criterion.name,
         significant(outcome.criterion.value, 6),
+        outcome.criterion.meaning,
         significant(c.condition, 4),
         significant(c.scaled_condition, 4),
         significant(c.smallest_singular_value, 4),

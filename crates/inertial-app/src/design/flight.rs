@@ -12,7 +12,7 @@ use super::{Options, Search};
 use crate::choice::{Combinations as Choice, Friction, Goal, Shape};
 use crate::flight::rate_noise;
 use crate::setting::Setting;
-use crate::{Error, Located, Model, Result, ensure_option};
+use crate::{Error, Located, Model, Result, ensure, ensure_option};
 
 /// Default noise of the rates; the optimal motion depends on the ratios only.
 const NOISE: [(&str, f64); 3] = [("dq", 1e-4), ("base.v", 1e-4), ("base.w", 1e-4)];
@@ -48,7 +48,15 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
     if let Some((name, _)) = cycloids_only.iter().find(|(_, given)| *given && !seeded) {
         return Err(Error::option(name, "needs the trajectory cycloid"));
     }
-    let usual = || NOISE.map(|(column, value)| Setting { column: column.into(), value }).to_vec();
+    let has_joints = mechanism.nv() > 6;
+    ensure!(
+        has_joints || !mechanism.wheels().is_empty(),
+        "the robot has no joint and no reaction wheel that a trajectory could move"
+    );
+    let usual = || {
+        let known = NOISE.into_iter().filter(|(column, _)| has_joints || *column != "dq");
+        known.map(|(column, value)| Setting { column: column.into(), value }).collect()
+    };
     let settings = if own.noise.is_empty() { usual() } else { own.noise.clone() };
     let noise = rate_noise(&settings, mechanism)?.map(|n| n.rates).unwrap_or_default();
     let analysis =

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use inertial::Warnings;
 use inertial::excitation::{Certificate, Coordinate, Design, Trajectory, Usage};
-use inertial::mechanism::BodyKind;
+use inertial::identifiability::Measured;
+use inertial::mechanism::{BodyKind, Mechanism};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::subject::{effort, measured, stuck_joints};
 use super::{Options, moving, rests};
+use crate::choice::{Goal, Shape};
 use crate::note::SearchEnd;
 use crate::{Error, Model, Note, Result};
 
@@ -71,11 +73,25 @@ pub struct ModelSize {
     pub dof: usize,
 }
 
+/// Returns the meaning of the criterion's value. The published method for cycloids of free flights does not divide by the noise.
+fn meaning(own: &Options, mechanism: &Mechanism) -> &'static str {
+    let published = own.trajectory == Some(Shape::Cycloid) && measured(own, mechanism) == Measured::Momentum;
+    match own.criterion {
+        Goal::Condition if published => "condition number of the regressor, not divided by the noise",
+        Goal::Paper if published => {
+            "condition number of the regressor, not divided by the noise, plus the weight over the mean square of the speeds"
+        }
+        _ => own.goal().meaning(),
+    }
+}
+
 /// Value of the criterion.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Reached {
     /// Name of the criterion.
     pub name: &'static str,
+    /// Meaning of its value.
+    pub meaning: &'static str,
     /// Value of the criterion for this motion; null if infinite.
     #[schemars(with = "Option<f64>")]
     pub value: f64,
@@ -114,6 +130,7 @@ impl Outcome {
             measured: measured(own, mechanism).name(),
             criterion: Reached {
                 name: own.goal().name(),
+                meaning: meaning(own, mechanism),
                 value: design.criterion,
                 searches: design.searches,
             },

@@ -184,3 +184,26 @@ fn wrong_calls_are_refused_in_one_line() {
     assert!(refused(&["analyze", "builtin:puma560", "--ballistic"]).contains("floating base"));
     assert!(refused(&["analyze", "builtin:puma560", "--compare", "absent.urdf"]).contains("absent.urdf"));
 }
+
+/// The null space is in the JSON even if it is empty; variants of a model have their own names.
+#[test]
+fn an_empty_null_space_is_listed() {
+    let folder = Folder::new();
+    let link = r#"<robot name="one"><link name="body"><inertial><mass value="2"/>
+        <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></robot>"#;
+    let model = folder.file("one.urdf", link);
+    let found = run(&["analyze", &model, "--base", "floating", "--json"]).json();
+    assert_eq!((found["nullity"].clone(), found["null_space"].clone()), (json!(0), json!([])));
+    for name in ["puma560", "puma560-rotors", "scara-rotors"] {
+        let found = run(&["analyze", &format!("builtin:{name}"), "--json"]).json();
+        assert_eq!(found["model"]["name"], name);
+    }
+    // Without joints and wheels no motion can be designed.
+    let said = refused(&["design", &model, "--base", "floating", "--measured", "momentum"]);
+    assert!(
+        said.ends_with("the robot has no joint and no reaction wheel that a trajectory could move"),
+        "{said}"
+    );
+    let said = refused(&["design", &model]);
+    assert!(said.ends_with("the robot has no joint that a trajectory could move"), "{said}");
+}

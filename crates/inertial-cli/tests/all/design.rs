@@ -378,3 +378,22 @@ fn limits_that_no_motion_could_keep_are_not_held() {
         assert_eq!(json["rank"], json["structural_rank"]);
     }
 }
+
+/// The value of a criterion has its meaning: the logarithm of the condition number that is printed beside it.
+#[test]
+fn criteria_say_what_their_values_mean() {
+    let call =
+        ["design", "builtin:planar-2r", "--criterion", "condition", "--duration", "4", "--time-limit", "1"];
+    let found = run(&[&call[..], &["--json"]].concat()).json();
+    let (value, condition) =
+        (found["criterion"]["value"].as_f64().unwrap(), found["condition"].as_f64().unwrap());
+    // The search evaluates the motion at fewer samples than the certificate.
+    assert!((value - condition.ln()).abs() < 0.05, "{value} {condition}");
+    let meaning = "logarithm of the condition number of the regressor divided by the noise";
+    assert_eq!(found["criterion"]["meaning"], meaning);
+    let text = run(&call).stdout;
+    assert!(
+        text.contains(&format!(" ({meaning})\nRegressor divided by the noise: condition number ")),
+        "{text}"
+    );
+}

@@ -62,6 +62,22 @@ impl Criterion {
         }
     }
 
+    /// Returns the meaning of the criterion's value.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::D => "logarithm of the geometric mean of the standard errors",
+            Self::A => "logarithm of the root mean square of the standard errors",
+            Self::E => "logarithm of the largest standard error of any direction",
+            Self::CramerRao => "logarithm of the root mean square of the relative standard errors",
+            Self::Worst => "logarithm of the largest relative standard error",
+            Self::Condition => "logarithm of the condition number of the regressor divided by the noise",
+            Self::ScaledCondition => "logarithm of the condition number with columns of equal length",
+            Self::Paper { .. } => {
+                "condition number of the regressor divided by the noise, plus the weight over the mean square of the speeds"
+            }
+        }
+    }
+
     /// Evaluates the criterion at an information matrix; `scales` are the scales of the unknowns, `energy` is the sum of squared
     /// velocities and their number.
     pub fn evaluate(self, information: &DMatrix<f64>, scales: &[f64], energy: (f64, usize)) -> Result<Value> {

@@ -146,8 +146,7 @@ pub struct Analysis {
     /// Number of these null vectors for each principle.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub principles: BTreeMap<&'static str, usize>,
-    /// Parameter changes that change no measurement, with their reasons; they span the null space.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Parameter changes that change no measurement, with their reasons; they span the null space. Empty if there are none.
     pub null_space: Vec<NullCombination>,
     /// Relations between joints that hold only up to rounding and were assumed to be intended.
     #[serde(skip_serializing_if = "Vec::is_empty")]

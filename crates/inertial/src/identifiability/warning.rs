@@ -86,6 +86,13 @@ pub enum Warning {
     RandomMasses,
 }
 
+impl Warning {
+    /// Returns whether it only tells how the result was found, and is no reason for doubt.
+    pub fn is_note(&self) -> bool {
+        matches!(self, Self::Sampled { .. })
+    }
+}
+
 impl Coded for Warning {
     fn code(&self) -> &'static str {
         match self {
@@ -126,7 +133,7 @@ impl fmt::Display for Warning {
                  result is not certain"
             ),
             Self::Sampled { reason } => {
-                write!(f, "decided by exact sampling, not by the recursion: {reason}")
+                write!(f, "the rank was found by exact sampling instead of the recursion: {reason}")
             }
             Self::Restored { moved, literal } => {
                 write!(
