@@ -43,6 +43,10 @@ impl Options {
 /// Residuals of a model's prediction.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
+    /// Measured quantity if it is not forces: `momentum`, whose components are then listed as `joints`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["momentum"]))]
+    pub measured: Option<&'static str>,
     /// Residuals of the prediction.
     #[serde(flatten)]
     pub result: Validation,
@@ -64,10 +68,14 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         "threshold",
         "expected a number not below zero"
     );
+    for warning in model.mechanism.warnings() {
+        context.note(&Note::Model(warning.clone()));
+    }
     if options.measured == Some(Measured::Momentum) {
         let (result, curves) = flight::validate(model, &options.logs, &options.log, options.draw, context)?;
         let passed = options.threshold.is_none_or(|most| result.is_within(most));
-        return Ok(Outcome { result, passed, threshold: options.threshold, curves });
+        let measured = Some(Measured::Momentum.name());
+        return Ok(Outcome { measured, result, passed, threshold: options.threshold, curves });
     }
     let joints = model.joint_values(context)?;
     let (equations, values) =
@@ -102,5 +110,5 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         context.note(&Note::NotJudged(result.unjudged.clone()));
     }
     let passed = options.threshold.is_none_or(|most| result.is_within(most));
-    Ok(Outcome { result, passed, threshold: options.threshold, curves })
+    Ok(Outcome { measured: None, result, passed, threshold: options.threshold, curves })
 }

@@ -5,7 +5,7 @@ use inertial::identifiability::Measured;
 use inertial_app::Model;
 use inertial_app::disk::OutputFiles;
 use inertial_app::validate::{Options, run as validate};
-use inertial_report::identification::{Together, residuals};
+use inertial_report::identification::{Predicted, Together, residuals};
 use inertial_report::page;
 
 use crate::options::{LogArgs, ModelArgs, OUTPUT, choice};
@@ -86,7 +86,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
             relative_rms_raw: result.relative_rms_raw,
             left_out: result.left_out,
         };
-        shell.print(&(residuals("joint", &result.joints, all, shell.style()) + &drawn))?;
+        let (title, predicted) = match outcome.measured {
+            Some(_) => ("component", Predicted::Momentum),
+            None => ("joint", Predicted::Forces),
+        };
+        shell.print(&(residuals(title, &result.joints, all, predicted, shell.style()) + &drawn))?;
     }
     Ok(Answer::of(outcome.passed))
 }

@@ -261,11 +261,14 @@ function errorBar(p) {
 
 function bodiesSection() {
   const yes = (b) => el("span", { class: b ? "good" : "bad" }, b ? "yes" : "no");
-  const rows = data.identification.bodies.map((b) => [b.name, withError(b.mass, b.mass_std_error), ...b.com.map((x, k) => withError(x, b.com_std_error?.[k], 3)),
-    ...["ixx", "ixy", "ixz", "iyy", "iyz", "izz"].map((k) => digits(b.inertia[k], 4)), yes(b.consistent)]);
+  const least = data.identification.least_norm;
+  // The quotient of first moments and a mass that is not positive, or not determined, is no centre of mass.
+  const central = (b) => b.mass > 0 && (!least || least.masses.includes(b.name));
+  const rows = data.identification.bodies.map((b) => [b.name, withError(b.mass, b.mass_std_error), ...b.com.map((x, k) => (central(b) ? withError(x, b.com_std_error?.[k], 3) : "–")),
+    ...["ixx", "ixy", "ixz", "iyy", "iyz", "izz"].map((k) => (central(b) ? digits(b.inertia[k], 4) : "–")), yes(b.consistent)]);
   if (!rows.length) return;
-  section("bodies", "Bodies",
-    el("p", {}, "Undetermined values come from the prior (your model): many bodies predict the same forces, and the one nearest to the prior is given. Centres of mass and inertias are in the link's frame, inertias about the centre of mass. ± is one standard error."),
+  section("bodies", least ? "Least-norm values of the bodies" : "Bodies",
+    el("p", {}, least ? "Values of least norm (pseudo-inverse): one of many sets of parameters that predict the same forces, not physical bodies. The data determine the base parameters. Centres of mass and inertias about them are given only where the mass is identifiable alone." : "Undetermined values come from the prior (your model): many bodies predict the same forces, and the one nearest to the prior is given. Centres of mass and inertias are in the link's frame, inertias about the centre of mass. ± is one standard error."),
     table(["body", "mass (kg)", "x (m)", "y (m)", "z (m)", "Ixx (kg m²)", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "consistent"], rows, "parameters of the bodies"));
 }
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use inertial::consistency::significant;
 use inertial::estimation::{
-    BodyEstimate, Identification, Interval, IntervalKind, JointEstimate, Posterior, Residual, TermChoice,
+    BodyEstimate, Identification, Interval, IntervalKind, JointEstimate, LeastNorm, Posterior, Residual,
+    TermChoice,
 };
 
 use crate::text::{self, Style, percent, percent_to, with_error};
@@ -16,7 +17,10 @@ pub fn text(result: &Identification, style: Style) -> String {
         "{}: {} samples excite {} of {} base parameters ({})\n\n",
         result.model.name, result.samples, result.excited, result.rank, result.estimator
     );
-    out += &bodies(&result.bodies, style);
+    out += &match &result.least_norm {
+        Some(least_norm) => least_norm_bodies(&result.bodies, least_norm, style),
+        None => bodies(&result.bodies, style),
+    };
     out += "\n";
     out += &joints(&result.joints, style);
     out += &term_choices(&result.terms);
@@ -43,13 +47,13 @@ pub fn text(result: &Identification, style: Style) -> String {
         relative_rms_raw: result.fit_relative_rms_raw,
         left_out: result.fit_left_out,
     };
-    out += &residuals("fit", &result.fit, fit, style);
+    out += &residuals("fit", &result.fit, fit, Predicted::Forces, style);
     if let (Some(relative_rms), Some(relative_rms_raw), Some(left_out)) =
         (result.validation_relative_rms, result.validation_relative_rms_raw, result.validation_left_out)
     {
         out += "\n";
         let all = Together { relative_rms, relative_rms_raw, left_out };
-        out += &residuals("validation", &result.validation, all, style);
+        out += &residuals("validation", &result.validation, all, Predicted::Forces, style);
     }
     if let Some(verdict) = result.verdict {
         let _ = writeln!(out, "verdict: {}", verdict.word());
@@ -137,7 +141,9 @@ pub(crate) fn bodies(bodies: &[BodyEstimate], style: Style) -> String {
         let mass_error = b.mass_std_error.map_or("-".into(), |e| significant(e, 2));
         let com_error = b.com_std_error.map_or("-".into(), |e| point(e, 2));
         let verdict = if b.consistent { "yes" } else { "no" };
-        let [name, mass, com] = [b.name.clone(), significant(b.mass, 5), point(b.com, 3)];
+        // The quotient of first moments and a mass that is not positive is no centre of mass.
+        let com = if b.mass > 0.0 { point(b.com, 3) } else { "-".to_owned() };
+        let [name, mass] = [b.name.clone(), significant(b.mass, 5)];
         if errors {
             vec![name, mass, mass_error, com, com_error, verdict.to_owned()]
         } else {
@@ -150,6 +156,21 @@ pub(crate) fn bodies(bodies: &[BodyEstimate], style: Style) -> String {
     } else {
         text::wide_table(style, &["body", "mass (kg)", "centre of mass (m)", "consistent"], rows)
     }
+}
+
+/// Formats a table of the bodies of a least-norm solution. Centres of mass are printed only for bodies whose mass is identifiable
+/// alone.
+fn least_norm_bodies(bodies: &[BodyEstimate], least_norm: &LeastNorm, style: Style) -> String {
+    let rows = bodies.iter().map(|b| {
+        let determined = b.mass > 0.0 && least_norm.masses.contains(&b.name);
+        let com = if determined { b.com.map(|x| significant(x, 3)).join(" ") } else { "-".to_owned() };
+        vec![b.name.clone(), significant(b.mass, 5), com]
+    });
+    let table = text::wide_table(style, &["body", "least-norm mass (kg)", "centre of mass (m)"], rows);
+    format!(
+        "Least-norm values (pseudo-inverse): one of many sets of parameters that predict the same forces, not physical bodies.\n\
+         The data determine the base parameters below.\n{table}"
+    )
 }
 
 /// Formats a table of the estimated joint terms.
@@ -200,8 +221,23 @@ fn joints(joints: &[JointEstimate], style: Style) -> String {
     out
 }
 
+/// Quantity that a model predicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Predicted {
+    /// Forces and torques.
+    Forces,
+    /// Momentum of a free flight.
+    Momentum,
+}
+
 /// Formats a table of residuals.
-pub fn residuals(title: &str, joints: &[Residual], all: Together, style: Style) -> String {
+pub fn residuals(
+    title: &str,
+    joints: &[Residual],
+    all: Together,
+    predicted: Predicted,
+    style: Style,
+) -> String {
     let rows = joints.iter().map(|r| {
         let whiteness = r.durbin_watson.map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
         let chance = r.ljung_box_p.map_or_else(|| "-".to_owned(), |p| significant(p, 2));
@@ -214,13 +250,17 @@ pub fn residuals(title: &str, joints: &[Residual], all: Together, style: Style) 
             chance,
         ]
     });
-    // Forces of prismatic joints and of a base are in N.
-    let heads = [title, "rms (N m, N)", "of torque", "unfiltered", "Durbin-Watson", "Ljung-Box p"];
+    let [unit, of, whole] = match predicted {
+        // Forces of prismatic joints and of a base are in N.
+        Predicted::Forces => ["rms (N m, N)", "of torque", "all joints"],
+        Predicted::Momentum => ["rms (N s, N m s)", "of momentum", "all components"],
+    };
+    let heads = [title, unit, of, "unfiltered", "Durbin-Watson", "Ljung-Box p"];
     let table = text::table(style, heads, 5, rows);
     let left_out =
         if all.left_out > 0.0 { format!(", {} not fitted", percent(all.left_out)) } else { String::new() };
     format!(
-        "{table}all joints: {}; unfiltered, over all samples: {}{left_out}\n",
+        "{table}{whole}: {}; unfiltered, over all samples: {}{left_out}\n",
         percent(all.relative_rms),
         percent(all.relative_rms_raw)
     )

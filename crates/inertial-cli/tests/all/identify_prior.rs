@@ -36,3 +36,31 @@ fn ols_without_prior_gives_the_least_norm() {
         assert!((x["value"].as_f64().unwrap() - y["value"].as_f64().unwrap()).abs() < 1e-6, "{x} {y}");
     }
 }
+
+/// Bodies of the pseudo-inverse are labelled, and have a centre of mass only if their mass is identifiable alone.
+#[test]
+fn least_norm_bodies_are_no_physical_bodies() {
+    let folder = Folder::new();
+    let [motion, log] = ["motion.csv", "log.csv"].map(|name| folder.path(name).to_str().unwrap().to_owned());
+    let model = "builtin:planar-2r";
+    assert_eq!(run(&["design", model, "--out", &motion, "--time-limit", "1", "--duration", "5"]).status, 0);
+    assert_eq!(run(&["simulate", model, &motion, "--out", &log]).status, 0);
+    let call = ["identify", model, &log, "--estimator", "ols", "--prior", "none"];
+    let text = run(&call).stdout;
+    assert!(
+        text.contains("Least-norm values (pseudo-inverse)") && text.contains("not physical bodies"),
+        "{text}"
+    );
+    assert!(text.contains("least-norm mass (kg)  centre of mass (m)"), "{text}");
+    // No mass of the planar arm is identifiable alone.
+    assert_eq!(run(&[&call[..], &["--json"]].concat()).json()["least_norm"]["masses"], serde_json::json!([]));
+    for link in ["link1", "link2"] {
+        let line = text.lines().find(|l| l.trim_start().starts_with(&format!("{link} "))).unwrap();
+        assert_eq!(line.split_whitespace().last(), Some("-"), "{line}");
+    }
+    let page = folder.path("page.html");
+    assert_eq!(run(&[&call[..], &["--report", page.to_str().unwrap()]].concat()).status, 0);
+    assert!(std::fs::read_to_string(page).unwrap().contains("Least-norm values of the bodies"));
+    let plain = run(&call[..5]).stdout;
+    assert!(!plain.contains("east-norm"), "{plain}");
+}

@@ -114,6 +114,15 @@ fn a_flight_validates_a_model() {
         let relative = component["relative_rms"].as_f64().unwrap();
         assert!((1e-3..10.0).contains(&relative), "{component}");
     }
+    assert_eq!(found.json()["measured"], "momentum");
+    // The table names momentum, not torques.
+    let file = folder.file("robot.json", right.to_string());
+    let table = run(&["validate", &file, &flight, "--measured", "momentum"]).stdout;
+    assert!(
+        table.contains("rms (N s, N m s)  of momentum") && table.contains("\nall components: "),
+        "{table}"
+    );
+    assert!(!table.contains("torque") && !table.contains("joint"), "{table}");
     let fixed = refused(&["validate", "builtin:puma560", &flight, "--measured", "momentum"]);
     assert!(fixed.contains("base floating"), "{fixed}");
 }

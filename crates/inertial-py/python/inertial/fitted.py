@@ -168,7 +168,7 @@ class FittedModel(Result):
     def _tables(self) -> list[Table]:
         from .results.parts import Body, bodies_table
 
-        return [bodies_table([Body(body) for body in self._result["bodies"]])]
+        return [bodies_table([Body(body) for body in self._result["bodies"]], self._result.get("least_norm"))]
 
 
 #: First bytes of a saved result.

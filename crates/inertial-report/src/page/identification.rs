@@ -153,13 +153,17 @@ pub fn of_validation(
         Some(most) => format!(", above the threshold of {}", percent(most)),
         None => String::new(),
     };
+    let (of, whole) = match outcome.measured {
+        Some(_) => ("momentum", "all components"),
+        None => ("forces", "all joints"),
+    };
     page.lead = format!(
-        "The model predicts {} samples with a residual of {} (root mean square, relative to the measured forces){verdict}.",
+        "The model predicts {} samples with a residual of {} (root mean square, relative to the measured {of}){verdict}.",
         result.samples,
         percent(result.relative_rms)
     );
     page.tile(&result.samples, "samples");
-    page.residual_tile(result.relative_rms, "residual, all joints");
+    page.residual_tile(result.relative_rms, &format!("residual, {whole}"));
     if let Some(worst) = result.joints.iter().max_by(|a, b| a.relative_rms.total_cmp(&b.relative_rms)) {
         page.residual_tile(worst.relative_rms, &format!("residual of {}, the largest", worst.joint));
     }

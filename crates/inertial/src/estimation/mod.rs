@@ -55,7 +55,7 @@ pub use identification::identify::{IdentifyOptions, identify, identify_robust};
 pub use identification::prediction::Prediction;
 pub use identification::residuals::{Residual, Validation, validate};
 pub use identification::result::{
-    BodyEstimate, Identification, JointEstimate, ModelSize, ParameterEstimate, Tensor, TorqueLag,
+    BodyEstimate, Identification, JointEstimate, LeastNorm, ModelSize, ParameterEstimate, Tensor, TorqueLag,
 };
 pub use joint_model::expression::{Expression, FormulaState, Meaning, Variable};
 pub use joint_model::stribeck::Bend;

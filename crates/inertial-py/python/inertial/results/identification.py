@@ -25,10 +25,12 @@ class Identification(Result):
 
     t: float | None
     measured: str | None
+    link: str | None
     estimator: str
     samples: int
     rank: int
     excited: int
+    least_norm: dict[str, Any] | None
     bodies: Named[Body]
     joints: Named[Joint]
     base_parameters: Named[Parameter]
@@ -168,7 +170,7 @@ class Identification(Result):
             covered = ", ".join(dropped) or "none"
             parameters.below = [f"essential: {len(kept)} of {len(kept) + len(dropped)} unknowns; below the noise: {covered}"]
         return [
-            bodies_table(self.bodies),
+            bodies_table(self.bodies, self.least_norm),
             joints_table(self.joints or []),
             parameters,
             residuals_table("fit", self.fit or [], self.fit_relative_rms),
@@ -178,8 +180,9 @@ class Identification(Result):
 
 class Validation(Result):
     """How well a model predicts measurements. False if the residual is above the given threshold, or if joints in ``unjudged``
-    have too few usable samples."""
+    have too few usable samples. From momentum, ``joints`` are its components."""
 
+    measured: str | None
     samples: int
     joints: list[Residual]
     unjudged: list[str]
@@ -208,10 +211,12 @@ class Validation(Result):
         if self.passed is False and self.unjudged:
             verdict = f", too few samples of {', '.join(self.unjudged)}"
         samples = "" if self._data.get("samples") is None else f"{self.samples} samples: "
-        return f"{samples}residual {residual(self.relative_rms)} of the measured forces{verdict}"
+        measured = self.measured or "forces"
+        return f"{samples}residual {residual(self.relative_rms)} of the measured {measured}{verdict}"
 
     def _tables(self) -> list[Table]:
-        return [residuals_table("joint", self.joints, None)]
+        title = "component" if self.measured == "momentum" else "joint"
+        return [residuals_table(title, self.joints, None, self.measured)]
 
 
 class FleetPayload(Result):
@@ -320,4 +325,4 @@ class RegressorIdentification(Result):
 
     def _tables(self) -> list[Table]:
         rows = [[str(r.row), show(r.rms), residual(r.relative_rms)] for r in self.fit]
-        return [bodies_table(self.bodies), Table(["row", "rms", "relative"], rows, self.warnings)]
+        return [bodies_table(self.bodies), Table(["row", "rms", "relative"], rows)]

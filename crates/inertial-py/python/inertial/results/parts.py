@@ -115,13 +115,17 @@ class Residual(Result):
         return f"{self.joint}: rms {show(self.rms, 4)}, {residual(self.relative_rms)} of the measured forces"
 
 
-def bodies_table(bodies: list[Body]) -> Table:
-    header = ["body", "mass (kg)", "centre of mass (m)", "consistent"]
-    rows = [
-        [b.name, with_error(b.mass, b.mass_std_error), with_error(b.com, b.com_std_error, 3), show(b.consistent)]
-        for b in bodies
-    ]
-    return Table(header, rows)
+def bodies_table(bodies: list[Body], least_norm: dict[str, Any] | None = None) -> Table:
+    """The bodies; those of a least-norm solution have a centre of mass only if their mass is identifiable alone."""
+
+    def com(b: Body) -> str:
+        determined = b.mass > 0 and (least_norm is None or b.name in least_norm["masses"])
+        return with_error(b.com, b.com_std_error, 3) if determined else "-"
+
+    mass = "mass (kg)" if least_norm is None else "least-norm mass (kg)"
+    below = [] if least_norm is None else ["least-norm values: one of many sets that predict the same forces, not physical bodies"]
+    rows = [[b.name, with_error(b.mass, b.mass_std_error), com(b), show(b.consistent)] for b in bodies]
+    return Table(["body", mass, "centre of mass (m)", "consistent"], rows, below)
 
 
 def joints_table(joints: list[Joint]) -> Table:
@@ -140,10 +144,11 @@ def parameters_table(parameters: list[Parameter]) -> Table:
     return Table(["base parameter", "value", "standard error", "relative"], rows)
 
 
-def residuals_table(title: str, residuals: list[Residual], together: float | None) -> Table:
+def residuals_table(title: str, residuals: list[Residual], together: float | None, measured: str | None = None) -> Table:
     rows = [
         [r.joint, show(r.rms, 4), residual(r.relative_rms), show(r.rms_raw, 4), show(r.durbin_watson, 3)]
         for r in residuals
     ]
     below = [] if together is None else [f"all joints: {residual(together)}"]
-    return Table([title, "rms (N m, N)", "of force", "unfiltered", "Durbin-Watson"], rows, below)
+    heads = ["rms (N s, N m s)", "of momentum"] if measured == "momentum" else ["rms (N m, N)", "of force"]
+    return Table([title, *heads, "unfiltered", "Durbin-Watson"], rows, below)

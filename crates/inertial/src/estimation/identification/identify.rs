@@ -17,7 +17,7 @@ use crate::estimation::identification::excited::Hidden;
 use crate::estimation::identification::least_norm::least_norm;
 use crate::estimation::identification::residuals::validate;
 use crate::estimation::identification::result::{
-    Errors, Identification, ModelSize, ParameterEstimate, bodies, joints,
+    Errors, Identification, LeastNorm, ModelSize, ParameterEstimate, bodies, joints,
 };
 use crate::estimation::identification::unmeasured::out_of_reach;
 use crate::estimation::least_squares::essential::essential;
@@ -337,6 +337,8 @@ fn estimate(
         samples: summary.samples,
         rank: equations.rank(),
         excited: equations.rank() - hidden.of_base()?,
+        least_norm: (options.least_norm && !consistent)
+            .then(|| LeastNorm::new(mechanism, &equations.regrouping)),
         bodies: bodies(&estimated, spread.as_ref())?,
         joints: joints(equations, &estimated, &values, Some(errors), &rotors),
         base_parameters: base_parameters

@@ -18,7 +18,8 @@ use crate::estimation::joint_model::terms::{Motor, Term};
 use crate::estimation::least_squares::essential::Essential;
 use crate::estimation::model_selection::evidence::TermChoice;
 use crate::estimation::warning::Warning;
-use crate::mechanism::{Body, BodyKind, Mechanism};
+use crate::identifiability::{Regrouping, Status};
+use crate::mechanism::{Body, BodyKind, Mechanism, ParameterBlock};
 use crate::spatial::Inertia;
 use crate::warning::Warnings;
 
@@ -210,6 +211,25 @@ pub struct TorqueLag {
     pub std_error: f64,
 }
 
+/// Least-norm solution (of the pseudo-inverse). Its bodies are one of many sets of parameters that fit the data equally well: they
+/// are not physical bodies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct LeastNorm {
+    /// Bodies whose mass is identifiable alone.
+    pub masses: Vec<String>,
+}
+
+impl LeastNorm {
+    pub(crate) fn new(mechanism: &Mechanism, regrouping: &Regrouping) -> Self {
+        let alone = |block: &&ParameterBlock| {
+            block.len == 10 && regrouping.status[block.offset] == Status::Identifiable
+        };
+        let name = |block: &ParameterBlock| mechanism.bodies()[block.body].name.clone();
+        Self { masses: mechanism.parameter_blocks().iter().filter(alone).map(name).collect() }
+    }
+}
+
 /// Result of `identify`; serializes to the object of `identify --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
@@ -227,6 +247,9 @@ pub struct Identification {
     pub rank: usize,
     /// Number of excited directions of base parameters.
     pub excited: usize,
+    /// Least-norm solution, if the bodies are those of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_norm: Option<LeastNorm>,
     /// Estimated bodies.
     pub bodies: Vec<BodyEstimate>,
     /// Estimated joints.

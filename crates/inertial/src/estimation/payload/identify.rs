@@ -141,6 +141,7 @@ pub fn identify_payload(
         samples: problem.samples,
         rank,
         excited: fit.seen,
+        least_norm: None,
         bodies: vec![body],
         joints: joint_estimates,
         base_parameters,
