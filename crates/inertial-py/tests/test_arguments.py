@@ -37,8 +37,8 @@ def test_wrong_names_and_types_are_type_errors(tmp_path, arm, log):
         ({"decimate": 2.5}, "decimate=: expected an integer, not float"),
         ({"covariance": "yes"}, "covariance=: expected True or False, not str"),
         ({"cutoff": True}, "cutoff=: expected a number or one of auto, off, not bool"),
-        ({"joints": 3}, "joints=: expected a sequence, not int"),
-        ({"noise": "tau=1"}, "noise=: expected a mapping, not str"),
+        ({"joints": 3}, "joints=: expected a sequence or a text, not int"),
+        ({"noise": 1}, "noise=: expected a mapping or a sequence or a text, not int"),
     ):
         with pytest.raises(TypeError, match=message):
             inertial.identify(arm, log, **options)
@@ -52,6 +52,38 @@ def test_wrong_names_and_types_are_type_errors(tmp_path, arm, log):
         inertial.identify(arm, tmp_path / "none.csv")
     with pytest.raises(FileNotFoundError, match="no file matches this pattern"):
         inertial.identify(arm, tmp_path / "*.csv")
+
+
+def test_lists_and_mappings_may_be_texts(tmp_path):
+    """Options that are lists or mappings also take the texts of the command line."""
+    from inertial._checks import checked
+    from inertial.options import Arguments, Names, Settings
+
+    assert checked("joints", "a, b", Names) == ["a", "b"]
+    assert checked("joints", ["a", "b"], Names) == ["a", "b"]
+    assert checked("lock", "a=0.5,b=-1e-3", Settings) == {"a": 0.5, "b": -1e-3}
+    assert checked("lock", ["a=0.5", "b=1"], Settings) == {"a": 0.5, "b": 1.0}
+    assert checked("lock", {"a": 1}, Settings) == {"a": 1.0}
+    assert checked("xacro_arg", {"mass": 3, "left": True, "p": "x"}, Arguments) == {"mass": "3", "left": "true", "p": "x"}
+    assert checked("xacro_arg", ["mass:=3", "p=a,b"], Arguments) == {"mass": "3", "p": "a,b"}
+    for value in ("a", "a=x", "=1", "a=nan"):
+        with pytest.raises(inertial.OptionError, match="lock=.*expected NAME=NUMBER"):
+            checked("lock", value, Settings)
+    with pytest.raises(inertial.OptionError, match="a is given twice"):
+        checked("lock", "a=1,a=2", Settings)
+    with pytest.raises(inertial.OptionError, match="expected NAME:=VALUE"):
+        checked("xacro_arg", "mass", Arguments)
+    # Whole calls.
+    for lock in ({"joint2": 0.5}, "joint2=0.5", ["joint2=0.5"]):
+        assert inertial.analyze("builtin:planar-2r", lock=lock).rank == 3
+    motion = inertial.design("builtin:planar-2r", duration=3, time_limit=0.3)
+    log = tmp_path / "log.csv"
+    inertial.simulate("builtin:planar-2r", motion, out=log, noise="tau=0.01")
+    for names in (["m", "com"], "m,com"):
+        found = inertial.identify("builtin:planar-2r", log, bounds_on=names, noise_bound=0.5)
+        assert found.intervals
+    with pytest.raises(inertial.OptionError, match="bounds_on='mass': expected one of m, com, h, I, base"):
+        inertial.identify("builtin:planar-2r", log, bounds_on="mass", noise_bound=0.5)
 
 
 def test_no_option_takes_a_log_for_its_value(tmp_path, arm, log):

@@ -177,6 +177,8 @@ def test_xacro(tmp_path):
     robot = inertial.Mechanism.from_file(path, xacro_arg={"mass": "3"})
     assert robot.nv == 2 and robot.bodies == ["a", "b"]
     assert robot.options["xacro_arg"] == {"mass": "3"}
+    for given in ({"mass": 3}, "mass:=3", ["mass=3"]):
+        assert inertial.Mechanism.from_file(path, xacro_arg=given).options["xacro_arg"] == {"mass": "3"}
     assert inertial.Mechanism.from_urdf(path).nv == 2
     with pytest.raises(inertial.ModelError, match="not read from a file"):
         inertial.Mechanism.from_string(path.read_text())

@@ -109,3 +109,13 @@ def test_a_fleet_shows_its_robots(robot, log):
     assert "and 5 more\n" in text and "link2.hx" in text and "and 15 more in notes" in text
     assert cells(str(fleet.robots[0]), "joint1")[1] == f"{fleet.robots[0].joints[0].viscous:.5g}"
     assert "<td>19</td>" in fleet._repr_html_()
+
+
+def test_warnings_of_a_regressor_are_shown_once():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(300, 10))
+    rows[:, 9] = rows[:, 8]
+    forces = rows @ [2, 0.1, 0.2, 0.3, 1, 0, 0, 1, 0, 1] + 0.01 * rng.normal(size=300)
+    found = inertial.identify_regressor(rows, forces, bodies=1)
+    assert len(found.warnings) >= 1
+    assert all(str(found).count(warning) == 1 for warning in found.warnings)

@@ -43,6 +43,7 @@ def checked(name: str, value: Any, kind: Any) -> Any:
     if value is None or kind is Any:
         return value
     choices = get_args(kind) if get_origin(kind) in {Union, type(int | str)} else (kind,)
+    value = _from_text(name, value, choices)
     words: list[str] = []
     for choice in choices:
         if get_origin(choice) is Literal:
@@ -61,6 +62,70 @@ def checked(name: str, value: Any, kind: Any) -> Any:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise OptionError(f"{name}={value!r}: expected one of {', '.join(words)}{hint}")
     raise TypeError(f"{name}=: expected {_words(kind)}, not {type(value).__name__}")
+
+
+def _from_text(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """A list or a mapping that is written as on the command line ("m,com", "elbow=0.5") as an object; anything else as it is."""
+    if str not in choices:
+        return value
+    origins = {get_origin(choice): choice for choice in choices}
+    mapping, sequence = origins.get(collections.abc.Mapping), origins.get(collections.abc.Sequence)
+    if mapping is not None and sequence is not None:
+        if get_args(mapping)[1] is float:
+            return _settings(name, value)
+        return _arguments(name, value)
+    if sequence is not None and isinstance(value, str):
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        known = [word for inner in get_args(sequence) if get_origin(inner) is Literal for word in get_args(inner)]
+        wrong = [part for part in parts if known and part not in known]
+        if wrong:
+            raise OptionError(f"{name}={wrong[0]!r}: expected one of {', '.join(known)}")
+        return parts
+    return value
+
+
+def _texts(value: Any) -> list[str] | None:
+    """The texts of a text or of a sequence of texts."""
+    if isinstance(value, str):
+        return [value]
+    is_list = isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value)
+    return list(value) if is_list else None
+
+
+def _settings(name: str, value: Any) -> Any:
+    """Numbers by name from texts such as "elbow=0.5,wrist=0"."""
+    texts = _texts(value)
+    if texts is None:
+        return value
+    out: dict[str, float] = {}
+    for part in (part for text in texts for part in text.split(",") if part.strip()):
+        key, _, number = part.partition("=")
+        try:
+            found = float(number)
+        except ValueError:
+            found = math.nan
+        if not key.strip() or not math.isfinite(found):
+            raise OptionError(f"{name}={part!r}: expected NAME=NUMBER")
+        if key.strip() in out:
+            raise OptionError(f"{name}=: {key.strip()} is given twice")
+        out[key.strip()] = found
+    return out
+
+
+def _arguments(name: str, value: Any) -> Any:
+    """Arguments of a xacro file from texts such as "prefix:=left_". Values may be numbers and bools."""
+    if isinstance(value, Mapping):
+        return {str(key): str(x).lower() if isinstance(x, bool) else str(x) for key, x in value.items()}
+    texts = _texts(value)
+    if texts is None:
+        return value
+    out: dict[str, str] = {}
+    for text in texts:
+        key, found, word = text.partition(":=" if ":=" in text else "=")
+        if not found or not key.strip():
+            raise OptionError(f"{name}={text!r}: expected NAME:=VALUE")
+        out[key.strip()] = word
+    return out
 
 
 def _is_bool(value: Any) -> bool:

@@ -7,6 +7,12 @@ from os import PathLike
 from typing import Any, Literal, TypedDict, Union
 
 Path = Union[str, "PathLike[str]"]
+#: Names: a sequence, or a text as on the command line ("elbow,wrist").
+Names = Union[Sequence[str], str]
+#: Numbers by name: a mapping, or texts as on the command line ("elbow=0.5", ["elbow=0.5", "wrist=0"]).
+Settings = Union[Mapping[str, float], Sequence[str], str]
+#: Arguments of a xacro file: a mapping, or texts as on the command line ("prefix:=left_").
+Arguments = Union[Mapping[str, Any], Sequence[str], str]
 Measured = Literal["joint-torques", "base-wrench", "both", "momentum"]
 
 
@@ -16,8 +22,8 @@ class ModelOptions(TypedDict, total=False):
     base: Literal["fixed", "floating"]
     gravity: Sequence[float]
     rotors: Literal["none", "symmetric", "general"]
-    lock: Mapping[str, float]
-    xacro_arg: Mapping[str, str]
+    lock: Settings
+    xacro_arg: Arguments
     strict: bool
 
 
@@ -35,7 +41,7 @@ class LogOptions(TypedDict, total=False):
     columns: Union[Path, Mapping[str, Any]]
     topic: str
     slow: float
-    joints: Sequence[str]
+    joints: Names
     trust_units: bool
 
 
@@ -64,12 +70,12 @@ class AnalyzeOptions(ModelOptions, total=False):
     measured: Measured
     ballistic: bool
     total_momentum: Literal["zero", "angular", "any"]
-    joints: Sequence[str]
+    joints: Names
     static: bool
     kinetic: bool
     method: Literal["auto", "rpna", "drng", "numeric", "exact"]
     snap: float
-    choose: Sequence[str]
+    choose: Names
     compare: Any
     explain: bool
     csv: Union[bool, str]
@@ -93,8 +99,8 @@ class DesignOptions(ModelOptions, total=False):
     criterion: Literal["d", "a", "e", "crb", "worst", "condition", "scaled-condition", "paper"]
     weight: float
     measured: Measured
-    joints: Sequence[str]
-    noise: Mapping[str, float]
+    joints: Names
+    noise: Settings
     friction: Literal["auto", "none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
     stribeck: Sequence[float]
     offset: bool
@@ -128,6 +134,7 @@ class ExportOptions(ModelOptions, total=False):
     ]
     values: Any
     link: str
+    frame: str
     name: str
     inertias: Literal["base", "all"]
     out: Path
@@ -139,12 +146,12 @@ class SimulateOptions(ModelOptions, total=False):
     forward: bool
     waypoints: bool
     measured: Measured
-    joints: Sequence[str]
+    joints: Names
     force_sensor: str
     rate: float
-    noise: Mapping[str, float]
-    bias: Mapping[str, float]
-    quantum: Mapping[str, float]
+    noise: Settings
+    bias: Settings
+    quantum: Settings
     seed: int
     friction: Literal["model", "none"]
     momentum: Sequence[float]
@@ -174,8 +181,8 @@ class FleetOptions(TypedDict, total=False):
     bounds: Path
     essential: bool
     covariance: bool
-    bounds_on: Sequence[Literal["m", "com", "h", "I", "base"]]
-    noise_bound: Union[float, Mapping[str, float]]
+    bounds_on: Union[Sequence[Literal["m", "com", "h", "I", "base"]], str]
+    noise_bound: Union[float, Mapping[str, float], Sequence[str], str]
     posterior: bool
     time_limit: float
     out: Path
@@ -191,7 +198,7 @@ class EstimateOptions(FleetOptions, total=False):
 class IdentifyOptions(UnknownsOptions, EstimateOptions, total=False):
     """Options of :func:`inertial.identify`."""
 
-    noise: Mapping[str, float]
+    noise: Settings
     positions: Literal["log", "trapezoid", "euler"]
     validate: Union[Any, Iterable[Any]]
     holdout: float
