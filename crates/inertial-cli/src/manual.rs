@@ -15,7 +15,8 @@ use crate::shell::Shell;
 /// Print the completion script of a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  inertial completions bash > ~/.bash_completion.d/inertial
+  inertial completions bash > \\
+    ~/.local/share/bash-completion/completions/inertial
   inertial completions zsh > ~/.zfunc/_inertial
   inertial completions fish > ~/.config/fish/completions/inertial.fish")]
 pub struct CompletionArgs {
