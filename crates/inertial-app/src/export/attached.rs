@@ -134,7 +134,7 @@ fn attached(link: &str, builder: &MechanismBuilder, parts: &[Part]) -> Load {
     while let Some((name, pose)) = open.pop() {
         if let Some(part) = parts.iter().find(|p| p.name == name) {
             let own = if name == link { part.inertia } else { part.inertia.transformed(&pose) };
-            inertia = inertia + own;
+            inertia += own;
             if name != link {
                 links.push(name.to_owned());
             }

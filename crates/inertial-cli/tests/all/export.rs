@@ -233,7 +233,8 @@ fn loads_contain_what_is_attached() {
     assert_eq!((done.status, done.stderr.as_str()), (0, ""));
     let named = "# Load: hand, finger_left, finger_right.\n# Frame: hand. ";
     assert!(done.stdout.starts_with(named), "{}", done.stdout);
-    let (s, c) = 1.5708_f64.sin_cos();
+    // The angle as the file has it.
+    let (s, c) = "1.5708".parse::<f64>().unwrap().sin_cos();
     let turned = |[x, y, z]: [f64; 3]| [0.1 + c * x + s * z, y, 0.2 - s * x + c * z];
     let points =
         [(1.0, [0.01, 0.02, 0.03]), (0.2, turned([0.01, 0.02, 0.08])), (0.2, turned([0.01, 0.02, 0.03]))];
