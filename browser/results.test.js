@@ -149,6 +149,20 @@ describe("the curves of builtin:arm7", () => {
 identification("identify what builtin:arm7 carries", "payload.html", () =>
   JSON.parse(run("identify", "builtin:arm7", file("arm.csv"), "--payload", "link7", "--friction", "coulomb+viscous", "--json", "--report", file("payload.html"))));
 
+describe("intervals of builtin:planar-2r", () => {
+  test("are those of the JSON", async () => {
+    const log = simulated("builtin:planar-2r", "intervals");
+    const result = JSON.parse(run("identify", "builtin:planar-2r", log, "--bounds-on", "m,base", "--noise-bound", "1", "--posterior", "--json", "--report", file("intervals.html")));
+    await sound(chrome, address("intervals.html"));
+    const { page, close } = await open(chrome, address("intervals.html"));
+    const end = (x) => (x === undefined ? "unbounded" : digits(x, 5));
+    assert.deepEqual((await numbers(page, "#intervals")).map((r) => [r[0], r[2], r[3]]), result.intervals.map((i) => [i.name, end(i.lower), end(i.upper)]));
+    assert.deepEqual((await numbers(page, "#posterior")).map((r) => [r[0], r[3]]), result.posterior.intervals.map((i) => [i.name, digits(i.median, 4)]));
+    assert.deepEqual(await unreachable(page), []);
+    await close();
+  });
+});
+
 describe("validate builtin:arm7", () => {
   test("is sound and shows the residuals of the JSON", async () => {
     const result = JSON.parse(run("validate", "builtin:arm7", file("arm.csv"), "--json", "--report", file("valid.html")));

@@ -63,7 +63,7 @@ for (const text of data.warnings) main.append(el("p", { class: "warning", role: 
 if (data.robot) robotSection();
 if (data.curves.length) curvesSection();
 if (data.check) checkSection();
-if (data.identification) { parametersSection(); bodiesSection(); jointsSection(); termChoicesSection(); }
+if (data.identification) { parametersSection(); bodiesSection(); intervalsSection(); jointsSection(); termChoicesSection(); }
 if (data.validation) residualsSection();
 if (data.design) designSection();
 if (data.singular_values?.values.length) singularSection();
@@ -270,6 +270,27 @@ function bodiesSection() {
   section("bodies", least ? "Least-norm values of the bodies" : "Bodies",
     el("p", {}, least ? "Values of least norm (pseudo-inverse): one of many sets of parameters that predict the same forces, not physical bodies. The data determine the base parameters. Centres of mass and inertias about them are given only where the mass is identifiable alone." : "Undetermined values come from the prior (your model): many bodies predict the same forces, and the one nearest to the prior is given. Centres of mass and inertias are in the link's frame, inertias about the centre of mass. ± is one standard error."),
     table(["body", "mass (kg)", "x (m)", "y (m)", "z (m)", "Ixx (kg m²)", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "consistent"], rows, "parameters of the bodies"));
+}
+
+/** Guaranteed intervals and credible intervals, if they were asked for. */
+function intervalsSection() {
+  const { intervals, posterior, base_parameters: base } = data.identification;
+  const units = { mass: "kg", com: "m", first_moment: "kg m", inertia: "kg m²", central_inertia: "kg m²" };
+  const unit = (i) => units[i.kind] ?? data.parameters[base.findIndex((p) => p.name === i.name)]?.unit ?? "";
+  const names = { base: "base parameter", mass: "mass", com: "centre of mass", first_moment: "first moment", inertia: "inertia about the origin", central_inertia: "inertia about the centre of mass" };
+  const end = (x) => (x === undefined ? "unbounded" : digits(x, 5));
+  if (intervals?.length) {
+    const rows = intervals.map((i) => [i.name, names[i.kind], end(i.lower), end(i.upper), unit(i)]);
+    section("intervals", "Guaranteed intervals",
+      el("p", {}, "Every physically consistent robot whose residuals stay within the noise bound has its value inside the interval."),
+      table(["name", "quantity", "from", "to", "unit"], rows, "guaranteed intervals", [1]));
+  }
+  if (posterior) {
+    const rows = posterior.intervals.map((i) => [i.name, names[i.kind], digits(i.lower, 4), digits(i.median, 4), digits(i.upper, 4), unit(i)]);
+    section("posterior", "Credible intervals",
+      el("p", {}, `The value lies inside with a probability of ${Math.round(100 * posterior.level)} %, given the data and the prior. The intervals respect physical consistency.`),
+      table(["name", "quantity", "from", "median", "to", "unit"], rows, "credible intervals", [1]));
+  }
 }
 
 /** Residuals of the fit and the validation, and the joints' own terms with units. */
