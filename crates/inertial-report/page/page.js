@@ -280,16 +280,16 @@ function intervalsSection() {
   const names = { base: "base parameter", mass: "mass", com: "centre of mass", first_moment: "first moment", inertia: "inertia about the origin", central_inertia: "inertia about the centre of mass" };
   const end = (x) => (x === undefined ? "unbounded" : digits(x, 5));
   if (intervals?.length) {
-    const rows = intervals.map((i) => [i.name, names[i.kind], end(i.lower), end(i.upper), unit(i)]);
+    const rows = intervals.map((i) => [i.name, end(i.lower), end(i.upper), unit(i), names[i.kind]]);
     section("intervals", "Guaranteed intervals",
       el("p", {}, "Every physically consistent robot whose residuals stay within the noise bound has its value inside the interval."),
-      table(["name", "quantity", "from", "to", "unit"], rows, "guaranteed intervals", [1]));
+      table(["name", "from", "to", "unit", "quantity"], rows, "guaranteed intervals", [4]));
   }
   if (posterior) {
-    const rows = posterior.intervals.map((i) => [i.name, names[i.kind], digits(i.lower, 4), digits(i.median, 4), digits(i.upper, 4), unit(i)]);
+    const rows = posterior.intervals.map((i) => [i.name, digits(i.lower, 4), digits(i.median, 4), digits(i.upper, 4), unit(i), names[i.kind]]);
     section("posterior", "Credible intervals",
       el("p", {}, `The value lies inside with a probability of ${Math.round(100 * posterior.level)} %, given the data and the prior. The intervals respect physical consistency.`),
-      table(["name", "quantity", "from", "median", "to", "unit"], rows, "credible intervals", [1]));
+      table(["name", "from", "median", "to", "unit", "quantity"], rows, "credible intervals", [5]));
   }
 }
 

@@ -22,13 +22,11 @@ use crate::optimize::linear::{LinearConic, NormBound, Semidefinite};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Result};
 
-/// Size of bodies and terms, relative to the estimate, that a first search is limited to.
-const FIRST_LIMIT: f64 = 1e2;
+/// Sizes of bodies and terms, relative to the estimate, that the searches are limited to. An end is that of the second or third
+/// limit, whichever is the first that hardly differs from that of the limit before it.
+const LIMITS: [f64; 3] = [1e2, 1e4, 1e6];
 
-/// Size of bodies and terms, relative to the estimate, that intervals are guaranteed for.
-const LIMIT: f64 = 1e4;
-
-/// Largest relative change of an end between both limits that does not count as unbounded. An unbounded end grows at least with
+/// Largest relative change of an end between two limits that does not count as unbounded. An unbounded end grows at least with
 /// the root of the limit, that is ten times.
 const SETTLED: f64 = 1e-2;
 
@@ -151,8 +149,8 @@ pub fn intervals(
     let bounds = options.noise.of(&equations.row_names())?;
     let problem = ConsistentProblem::new(equations, summary, squares, wanted)?;
     let start = problem.solve(wanted, |_, _| true)?.x;
-    let set = |reach| FeasibleSet::new(equations, summary, &problem, &start, &bounds, reach);
-    let sets = FeasibleSets { first: set(FIRST_LIMIT)?, wide: set(LIMIT)? };
+    let set = |limit| FeasibleSet::new(equations, summary, &problem, &start, &bounds, limit);
+    let sets = FeasibleSets(LIMITS.iter().map(|&limit| set(limit)).collect::<Result<_>>()?);
     let mut values = Vec::new();
     for &quantity in &options.quantities {
         if quantity == Quantity::Base {
@@ -324,53 +322,40 @@ struct End {
     at_guard: bool,
 }
 
-/// Feasible set with two different limits that keep it bounded.
-struct FeasibleSets {
-    first: FeasibleSet,
-    wide: FeasibleSet,
-}
+/// Feasible sets with the limits that keep them bounded, in ascending order.
+struct FeasibleSets(Vec<FeasibleSet>);
 
 impl FeasibleSets {
     /// Returns the interval of a value.
     fn interval(&self, name: String, quantity: Quantity, value: &Value) -> Result<Interval> {
-        let (first, wide) = (&self.first, &self.wide);
-        match *value {
-            Value::Form { ref form, least } => {
-                let mut out = Self::ends(name, quantity, |s| first.least(form, s), |s| wide.least(form, s))?;
-                out.lower = out.lower.map(|lower| lower.max(least));
-                Ok(out)
-            }
-            Value::Quotient { above, below } => {
-                let end = |set: &FeasibleSet, sign| set.least_quotient(above, below, sign);
-                Self::ends(name, quantity, |s| end(first, s), |s| end(wide, s))
-            }
-        }
+        let end = |set: &FeasibleSet, sign: f64| match *value {
+            Value::Form { ref form, .. } => set.least(form, sign),
+            Value::Quotient { above, below } => set.least_quotient(above, below, sign),
+        };
+        let (lower, upper) = (self.settled(|set| end(set, 1.0))?, self.settled(|set| end(set, -1.0))?);
+        let gap = lower.zip(upper).map(|(l, u)| l.gap + u.gap);
+        let least = if let Value::Form { least, .. } = *value { least } else { f64::NEG_INFINITY };
+        let (lower, upper) = (lower.map(|e| e.bound.max(least)), upper.map(|e| -e.bound));
+        Ok(Interval { name, kind: quantity.into(), lower, upper, gap })
     }
 
-    /// Computes both ends of an interval.
-    fn ends(
-        name: String,
-        quantity: Quantity,
-        first: impl Fn(f64) -> Result<End>,
-        wide: impl Fn(f64) -> Result<End>,
-    ) -> Result<Interval> {
-        let settled = |sign: f64| -> Result<Option<End>> {
-            let mut end = first(sign)?;
-            if end.at_guard {
-                // Variables that the cost does not depend on may be anywhere. An unbounded cost moves with the limit.
-                let other = wide(sign)?;
-                let allowed = SETTLED * end.bound.abs().max(other.bound.abs()) + end.gap + other.gap;
-                if (other.bound - end.bound).abs() > allowed {
-                    return Ok(None);
-                }
-                end = other;
+    /// Returns the end that does not depend on the limits of the sets; `None` if there is none.
+    fn settled(&self, end: impl Fn(&FeasibleSet) -> Result<End>) -> Result<Option<End>> {
+        let mut before: Option<End> = None;
+        for set in &self.0 {
+            let found = end(set)?;
+            // Variables that the cost does not depend on may be anywhere. An unbounded cost moves with the limit.
+            let is_settled = !found.at_guard
+                || before.is_some_and(|before| {
+                    let size = found.bound.abs().max(before.bound.abs());
+                    (found.bound - before.bound).abs() <= SETTLED * size + found.gap + before.gap
+                });
+            if is_settled {
+                return Ok(Some(found).filter(|e| e.bound.is_finite()));
             }
-            Ok(Some(end).filter(|e| e.bound.is_finite()))
-        };
-        let (lower, upper) = (settled(1.0)?, settled(-1.0)?);
-        let gap = lower.zip(upper).map(|(l, u)| l.gap + u.gap);
-        let (lower, upper) = (lower.map(|e| e.bound), upper.map(|e| -e.bound));
-        Ok(Interval { name, kind: quantity.into(), lower, upper, gap })
+            before = Some(found);
+        }
+        Ok(None)
     }
 }
 
