@@ -283,13 +283,13 @@ function intervalsSection() {
     const rows = intervals.map((i) => [i.name, end(i.lower), end(i.upper), unit(i), names[i.kind]]);
     section("intervals", "Guaranteed intervals",
       el("p", {}, "Every physically consistent robot whose residuals stay within the noise bound has its value inside the interval."),
-      table(["name", "from", "to", "unit", "quantity"], rows, "guaranteed intervals", [4]));
+      table(["name", "from", "to", "unit", "quantity"], rows, "table of guaranteed intervals", [4]));
   }
   if (posterior) {
     const rows = posterior.intervals.map((i) => [i.name, digits(i.lower, 4), digits(i.median, 4), digits(i.upper, 4), unit(i), names[i.kind]]);
     section("posterior", "Credible intervals",
       el("p", {}, `The value lies inside with a probability of ${Math.round(100 * posterior.level)} %, given the data and the prior. The intervals respect physical consistency.`),
-      table(["name", "from", "median", "to", "unit", "quantity"], rows, "credible intervals", [5]));
+      table(["name", "from", "median", "to", "unit", "quantity"], rows, "table of credible intervals", [5]));
   }
 }
 
