@@ -9,8 +9,8 @@ use crate::common::{Rng, reference_rnea};
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::estimation::consistent::ConsistentProblem;
 use inertial::estimation::{
-    Bounds, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, LeastSquares, Prior,
-    PriorKind, Solver, Summary, Term, Weighting, identify,
+    Bounds, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares,
+    Prior, PriorKind, Solver, Summary, Term, Weighting, identify,
 };
 use inertial::mechanism::{BodyKind, BuildOptions, DEFAULT_SNAP, Mechanism, Shape, ShapeSpec, builtin};
 use inertial::spatial::{Inertia, Pose, PseudoInertia};
@@ -373,4 +373,40 @@ fn what_the_data_show_moves_the_less_the_better_they_show_it() {
     println!("moved by {moves:?} standard errors");
     // A tenth of the noise gives a tenth of the relative error, and a tenth of the shift in standard errors.
     assert!(moves[0] < 1.0 && (5.0..20.0).contains(&(moves[0] / moves[1])), "{moves:?}");
+}
+
+/// Reference: the same prior bodies as given ones, with a tenth of the weight. Weights of 0.01 and less have no influence on what
+/// the data determine, and are not reduced further.
+#[test]
+fn a_guessed_body_has_a_tenth_of_the_weight_of_a_known_one() {
+    let mut rng = Rng(16);
+    let mechanism = model("puma560");
+    let unknown = mechanism.clone().with_parameters(&vec![0.0; mechanism.parameter_count()]).unwrap();
+    let equations = Equations::new(&unknown, JointTerms::default(), DEFAULT_SNAP).unwrap();
+    let summary = dull(&mechanism, 300, 0.5, &mut rng).summary(&equations);
+    let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
+    let guessed = Prior::new(&unknown).unwrap();
+    assert_eq!(guessed.guessed.len(), mechanism.bodies().len());
+    let known = Prior { guessed: Vec::new(), ..guessed.clone() };
+    for (kind, weight, same) in [
+        (PriorKind::Entropic, 1.0, 0.1),
+        (PriorKind::Entropic, 0.05, 0.01),
+        (PriorKind::Entropic, 0.005, 0.005),
+        (PriorKind::Euclidean, 1.0, 0.1),
+    ] {
+        let parameters = |prior: &Prior, weight: f64| {
+            let wanted = Consistency::new(prior, weight).with(|c| c.prior_kind = kind);
+            ConsistentFit::new(&equations, &summary, &squares, &wanted).unwrap().parameters
+        };
+        let (found, expected) = (parameters(&guessed, weight), parameters(&known, same));
+        let largest = expected.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        // Both are the same problem; only the rounding of the weight differs.
+        for (x, y) in found.iter().zip(&expected) {
+            assert!((x - y).abs() < 1e-9 * largest, "{kind:?} {weight}: {x} {y}");
+        }
+        // A known body of the full weight gives another estimate.
+        let full = parameters(&known, weight);
+        let differs = full.iter().zip(&expected).any(|(x, y)| (x - y).abs() > 1e-3 * largest);
+        assert_eq!(differs, weight > same, "{kind:?} {weight}");
+    }
 }

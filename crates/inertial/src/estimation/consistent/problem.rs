@@ -300,6 +300,7 @@ impl ConsistentProblem {
                     known.name
                 ))
             })?;
+            let weight = wanted.prior.weight(&known.name, weight);
             let cone = match wanted.prior_kind {
                 PriorKind::Entropic => Cone { offset, prior_weight: weight, prior: given.inverse() },
                 PriorKind::Euclidean => {

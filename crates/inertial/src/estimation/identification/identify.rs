@@ -275,9 +275,9 @@ fn estimate(
     {
         warnings.extend(prior.warning());
         let mut fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
-        if let Some(lighter) =
-            prior.without_heavy_guesses(mechanism, &fit.parameters, &fit.parameter_covariance)
-        {
+        let covariance = &fit.parameter_covariance;
+        let weight = options.prior_weight;
+        if let Some(lighter) = prior.without_heavy_guesses(mechanism, &fit.parameters, covariance, weight) {
             prior = lighter;
             fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
         }
