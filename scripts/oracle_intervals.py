@@ -8,7 +8,8 @@ body with parameters x and constant offsets o of the six components is consisten
 semidefinite and, for each component, the residuals of n samples have a norm of at most bound * sqrt(n). The intervals are those of m, of
 the centre of mass and of the six inertias about the origin. A problem with "bodies" is a robot: the regressor has one row for each
 joint and sample and ten columns for each body, and the intervals are those of the masses and first moments of all bodies; an end that
-does not exist is null. The formulation shares only the samples with the library.
+does not exist is null. With "mass" and "radius", every body has at most this mass and lies in a ball around the origin of its frame.
+The formulation shares only the samples with the library.
 """
 
 import json
@@ -84,15 +85,27 @@ def robot_ends(problem):
 
     # Clarabel needs a bounded set: the sizes of the bodies are limited. An end that moves with the limit does not exist.
     limit = cp.Parameter(pos=True)
-    constraints += [cp.trace(body) <= limit for body in bodies]
+    limits = (100, 2000)
+    if "mass" in problem:
+        constraints += [body[3, 3] <= problem["mass"] for body in bodies]
+        constraints += [cp.trace(body[:3, :3]) <= body[3, 3] * problem["radius"] ** 2 for body in bodies]
+        limits = ()
+    else:
+        constraints += [cp.trace(body) <= limit for body in bodies]
 
     def end(goal):
         task = cp.Problem(goal, constraints)
+
+        def solved(**tolerances):
+            task.solve(solver=cp.CLARABEL, **tolerances)
+            return float(task.value)
+
+        if not limits:
+            return solved(**TIGHT)
         found = []
-        for size in (100, 2000):
+        for size in limits:
             limit.value = size
-            task.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
-            found.append(float(task.value))
+            found.append(solved(tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9))
         return found[1] if abs(found[1] - found[0]) <= 0.05 * max(1e-3, abs(found[1])) else None
 
     places = [10 * body + k for body in range(len(bodies)) for k in range(4)]

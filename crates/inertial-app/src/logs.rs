@@ -163,7 +163,7 @@ impl LogOptions {
         for (name, rate) in [("rate", self.rate), ("resample", self.resample)] {
             if rate.is_some_and(|hz| !FREQUENCIES.contains(&hz)) {
                 let [least, most] = [FREQUENCIES.start(), FREQUENCIES.end()];
-                return Err(Error::option(name, format!("expected a rate from {least:?} to {most:?} Hz")));
+                return Err(Error::option(name, format!("expected a rate from {least:e} to {most:e} Hz")));
             }
         }
         ensure_option!(self.decimate != Some(0), "decimate", "expected a number of samples, at least one");

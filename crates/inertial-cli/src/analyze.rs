@@ -110,7 +110,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "plot", help_heading = OUTPUT, hide_short_help = true)]
     latex: bool,
     /// Write the result to a file instead, completely or not at all
-    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     #[command(flatten)]
     pictures: Pictures,

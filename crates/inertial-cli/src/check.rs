@@ -66,7 +66,7 @@ pub struct Args {
     #[arg(long, requires = "out", help_heading = OUTPUT)]
     fix: bool,
     /// File written by --fix, completely or not at all; a mechanism file if it ends with .toml or .json
-    #[arg(long, value_name = "PATH", requires = "fix", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "PATH", requires = "fix", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long, help_heading = OUTPUT)]

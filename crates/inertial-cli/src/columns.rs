@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "HZ")]
     rate: Option<f64>,
     /// Write the column map to a file, completely or not at all
-    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long, help_heading = OUTPUT)]

@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long)]
     list: bool,
     /// Figure of slow-motion (SVG)
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Run the published motion of space-robot only, without designs
     #[arg(long)]

@@ -184,7 +184,7 @@ pub struct Args {
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
     /// Write the motion: .csv, .yaml (ROS), .json or .toml, completely or not at all
-    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "PATH", help_heading = OUTPUT)]
     out: Vec<PathBuf>,
     #[command(flatten)]
     pictures: Pictures,

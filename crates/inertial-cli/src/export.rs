@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "WHICH", value_parser = choice::<Inertias>(), default_value = Inertias::default().word())]
     inertias: Inertias,
     /// File to write, completely or not at all; for C code the source, with the other files beside it
-    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long, help_heading = OUTPUT)]

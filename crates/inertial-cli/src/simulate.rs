@@ -112,7 +112,7 @@ pub struct Args {
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
     /// Write the log, completely or not at all [default: standard output]
-    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     #[command(flatten)]
     options: ModelArgs,

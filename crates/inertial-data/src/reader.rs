@@ -89,94 +89,56 @@ pub trait Reader: Send {
     }
 }
 
-impl<R: Reader + ?Sized> Reader for Box<R> {
-    fn file(&self) -> &str {
-        (**self).file()
-    }
+/// Implements [`Reader`] for a pointer to a reader.
+macro_rules! forward_reader {
+    ($pointer:ty) => {
+        impl<R: Reader + ?Sized> Reader for $pointer {
+            fn file(&self) -> &str {
+                (**self).file()
+            }
 
-    fn names(&self) -> &[String] {
-        (**self).names()
-    }
+            fn names(&self) -> &[String] {
+                (**self).names()
+            }
 
-    fn is_named(&self) -> bool {
-        (**self).is_named()
-    }
+            fn is_named(&self) -> bool {
+                (**self).is_named()
+            }
 
-    fn is_number(&self, column: usize) -> bool {
-        (**self).is_number(column)
-    }
+            fn is_number(&self, column: usize) -> bool {
+                (**self).is_number(column)
+            }
 
-    fn selection(&self, column: usize) -> Selection {
-        (**self).selection(column)
-    }
+            fn selection(&self, column: usize) -> Selection {
+                (**self).selection(column)
+            }
 
-    fn notes(&self) -> Vec<String> {
-        (**self).notes()
-    }
+            fn notes(&self) -> Vec<String> {
+                (**self).notes()
+            }
 
-    fn advice(&self) -> Option<String> {
-        (**self).advice()
-    }
+            fn advice(&self) -> Option<String> {
+                (**self).advice()
+            }
 
-    fn select(&mut self, columns: &[usize]) {
-        (**self).select(columns);
-    }
+            fn select(&mut self, columns: &[usize]) {
+                (**self).select(columns);
+            }
 
-    fn next_rows(&mut self) -> Result<Option<LogRows>> {
-        (**self).next_rows()
-    }
+            fn next_rows(&mut self) -> Result<Option<LogRows>> {
+                (**self).next_rows()
+            }
 
-    fn share(&self) -> Option<f64> {
-        (**self).share()
-    }
+            fn share(&self) -> Option<f64> {
+                (**self).share()
+            }
 
-    fn inserted_time(&self) -> f64 {
-        (**self).inserted_time()
-    }
+            fn inserted_time(&self) -> f64 {
+                (**self).inserted_time()
+            }
+        }
+    };
 }
 
-impl<R: Reader + ?Sized> Reader for &mut R {
-    fn file(&self) -> &str {
-        (**self).file()
-    }
-
-    fn names(&self) -> &[String] {
-        (**self).names()
-    }
-
-    fn is_named(&self) -> bool {
-        (**self).is_named()
-    }
-
-    fn is_number(&self, column: usize) -> bool {
-        (**self).is_number(column)
-    }
-
-    fn selection(&self, column: usize) -> Selection {
-        (**self).selection(column)
-    }
-
-    fn notes(&self) -> Vec<String> {
-        (**self).notes()
-    }
-
-    fn advice(&self) -> Option<String> {
-        (**self).advice()
-    }
-
-    fn select(&mut self, columns: &[usize]) {
-        (**self).select(columns);
-    }
-
-    fn next_rows(&mut self) -> Result<Option<LogRows>> {
-        (**self).next_rows()
-    }
-
-    fn share(&self) -> Option<f64> {
-        (**self).share()
-    }
-
-    fn inserted_time(&self) -> f64 {
-        (**self).inserted_time()
-    }
-}
+forward_reader!(Box<R>);
+forward_reader!(&mut R);

@@ -229,7 +229,7 @@ pub struct Args {
     holdout: Option<f64>,
     /// Write the model with the identified values and nothing else changed, completely or not at all; as a mechanism
     /// file if PATH ends with .toml or .json
-    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Write the model even if it predicts worse than the given one
     #[arg(long, requires = "out", help_heading = OUTPUT, hide_short_help = true)]

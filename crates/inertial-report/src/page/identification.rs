@@ -99,7 +99,7 @@ pub fn of_payload(
     let robot = Robot::new(mechanism, None)?.shaped(model, context);
     page.robot = Some(robot.carrying(mechanism, link, &outcome.inertia())?);
     page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), None)));
-    page.identification = Some(serde_json::to_value(result)?);
+    page.identification = Some(serde_json::to_value(&*outcome)?);
     Ok(page)
 }
 

@@ -9,12 +9,12 @@ use inertial::dynamics::{InverseDynamics, Samples, Workspace, base_wrench, forwa
 use inertial::estimation::{
     Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Measurements, Online, PayloadLink,
     SensorMotion, SingleBody, Solver, Summary, TRACE_OF_PRIOR, Unloaded, Weighting, Wrenches, identify,
-    identify_payload,
+    identify_payload, measured_prior,
 };
 use inertial::identifiability::Status;
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::spatial::{Inertia, PseudoInertia};
-use nalgebra::{DMatrix, DVector, Vector3};
+use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
 fn normal(rng: &mut Rng) -> f64 {
     // Box-Muller transform.
@@ -494,8 +494,33 @@ fn the_measured_prior_is_a_body() {
         // Arbitrary least-squares results, including implausible ones.
         let values = std::array::from_fn(|_| rng.range(-2.0, 2.0));
         let errors = std::array::from_fn(|_| rng.range(0.0, 2.0));
-        let prior = inertial::estimation::measured_prior(&values, &errors);
+        let prior = measured_prior(&values, &errors);
         assert!(judge(&prior, DEFAULT_TOLERANCE).unwrap().is_consistent());
         assert!(PseudoInertia::from(&prior).0.cholesky().is_some());
     }
+}
+
+/// The prior has the size of the measured body where the data show it, and the size of a ball of average density elsewhere.
+#[test]
+fn the_measured_prior_has_the_size_of_the_measured_body() {
+    // Homogeneous plate: the second moment along an edge of length a is m a²/12.
+    let (mass, edges, centre) = (0.6, Vector3::new(0.30, 0.24, 0.003), Vector3::new(0.02, -0.01, 0.05));
+    let moments = edges.map(|a| mass * a * a / 12.0);
+    let central = Matrix3::from_diagonal(&moments.map(|x| moments.sum() - x));
+    let values: [f64; 10] = Inertia::from_com(mass, centre, central).parameters().into();
+    // Second moment of the prior along each axis, from its inertia about the centre of mass.
+    let moment = |errors: [f64; 10]| {
+        let prior = measured_prior(&values, &errors);
+        let central = prior.about_com();
+        assert!((prior.com().unwrap() - centre).norm() < 1e-12);
+        central.trace() / 6.0
+    };
+    let small = values.map(|x| 1e-3 * x.abs());
+    assert!((moment(small) / (moments.sum() / 3.0) - 1.0).abs() < 1e-12);
+    // Inertias that the data do not show: ball of water, with the second moment m r²/5.
+    let mut unknown = small;
+    unknown[4..].fill(1.0);
+    let ball = mass * (0.75 * mass / (std::f64::consts::PI * 1000.0)).powf(2.0 / 3.0) / 5.0;
+    // The uncertainty of the centre adds the square of 0.1 % of its distance.
+    assert!((moment(unknown) / ball - 1.0).abs() < 1e-4);
 }

@@ -22,13 +22,17 @@ use crate::optimize::linear::{LinearConic, NormBound, Semidefinite};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Result};
 
-/// Sizes of bodies and terms, relative to the estimate, that the searches are limited to. An end is that of the second or third
-/// limit, whichever is the first that hardly differs from that of the limit before it.
+/// Sizes of bodies and terms, relative to the estimate, that the searches are limited to. An end is taken from the first limit
+/// that is not reached there, or at which the end hardly differs from that of the limit before.
 const LIMITS: [f64; 3] = [1e2, 1e4, 1e6];
 
 /// Largest relative change of an end between two limits that does not count as unbounded. An unbounded end grows at least with
 /// the root of the limit, that is ten times.
 const SETTLED: f64 = 1e-2;
+
+/// Largest share of an end by which the gaps of the searches may explain such a change. It is far below the growth of an unbounded
+/// end, nine tenths of its size.
+const MOST_GAP: f64 = 0.3;
 
 /// Quantities for which intervals are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +137,7 @@ pub struct Interval {
     /// Proven upper end; absent if the data do not bound it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
-    /// Upper bound on the excess width of the interval, relative to values that are attained.
+    /// Upper bound on the sum of the distances of the ends from values that are attained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<f64>,
 }
@@ -333,7 +337,7 @@ impl FeasibleSets {
             Value::Quotient { above, below } => set.least_quotient(above, below, sign),
         };
         let (lower, upper) = (self.settled(|set| end(set, 1.0))?, self.settled(|set| end(set, -1.0))?);
-        let gap = lower.zip(upper).map(|(l, u)| l.gap + u.gap);
+        let gap = [lower, upper].into_iter().flatten().map(|end| end.gap).reduce(|l, u| l + u);
         let least = if let Value::Form { least, .. } = *value { least } else { f64::NEG_INFINITY };
         let (lower, upper) = (lower.map(|e| e.bound.max(least)), upper.map(|e| -e.bound));
         Ok(Interval { name, kind: quantity.into(), lower, upper, gap })
@@ -348,7 +352,8 @@ impl FeasibleSets {
             let is_settled = !found.at_guard
                 || before.is_some_and(|before| {
                     let size = found.bound.abs().max(before.bound.abs());
-                    (found.bound - before.bound).abs() <= SETTLED * size + found.gap + before.gap
+                    let gaps = (found.gap + before.gap).min(MOST_GAP * size);
+                    (found.bound - before.bound).abs() <= SETTLED * size + gaps
                 });
             if is_settled {
                 return Ok(Some(found).filter(|e| e.bound.is_finite()));

@@ -42,11 +42,8 @@ fn escaped(text: &str) -> (Cow<'_, str>, Vec<String>) {
     while let Some(found) = text[at..].find(['<', '&']) {
         at += found;
         let rest = &text[at..];
-        let until = |end: &str| rest.find(end).map(|i| i + end.len());
         let length = match rest {
-            _ if rest.starts_with("<!--") => until("-->"),
-            _ if rest.starts_with("<![CDATA[") => until("]]>"),
-            _ if rest.starts_with("<?") => until("?>"),
+            _ if verbatim(rest).is_some() => verbatim_length(rest),
             // The declarations of entities are part of the document type.
             _ if rest.starts_with("<!DOCTYPE") => document_type_length(rest),
             _ if rest.starts_with('&') && !is_reference(rest, &declared) => {
@@ -114,18 +111,17 @@ fn without_faults<'t>(text: &'t str, warnings: &mut Vec<String>) -> Cow<'t, str>
     while let Some(found) = text[at..].find('<') {
         at += found;
         let rest = &text[at..];
-        let until = |end: &str| rest.find(end).map(|i| i + end.len());
         let length = if rest.starts_with("<!--") {
-            let length = until("-->");
+            let length = verbatim_length(rest);
             if let Some(length) = length.filter(|&n| n > 7 && comment_is_wrong(&rest[4..n - 3])) {
                 warn(at, "a comment has -- inside: ignored".to_owned());
                 blank(&mut bytes, at + 4..at + length - 3);
             }
             length
         } else if rest.starts_with("<![CDATA[") {
-            until("]]>")
+            verbatim_length(rest)
         } else if rest.starts_with("<?") {
-            let length = until("?>");
+            let length = verbatim_length(rest);
             let declaration =
                 rest.starts_with("<?xml ") && !text[..at].trim_start_matches('\u{feff}').is_empty();
             if let Some(length) = length.filter(|_| declaration && text[..at].trim().is_empty()) {
@@ -181,12 +177,9 @@ pub(crate) fn with_xacro_prefix<'t>(text: Cow<'t, str>, warnings: &mut Vec<Strin
     while let Some(found) = text[at..].find('<') {
         at += found;
         let rest = &text[at..];
-        let until = |end: &str| rest.find(end).map(|i| i + end.len());
         let length = match rest {
-            _ if rest.starts_with("<!--") => until("-->"),
-            _ if rest.starts_with("<![CDATA[") => until("]]>"),
-            _ if rest.starts_with("<!") => until(">"),
-            _ if rest.starts_with("<?") => until("?>"),
+            _ if verbatim(rest).is_some() => verbatim_length(rest),
+            _ if rest.starts_with("<!") => rest.find('>').map(|i| i + 1),
             _ => {
                 root = root.or(Some(at));
                 if rest.starts_with("<xacro:") {
@@ -204,6 +197,18 @@ pub(crate) fn with_xacro_prefix<'t>(text: Cow<'t, str>, warnings: &mut Vec<Strin
     warnings.push(format!("{place}the prefix \"xacro\" is not declared: taken as xmlns:xacro=\"{XACRO}\""));
     let end = text[root + 1..].find(|c: char| !is_name(c) && c != ':').map_or(text.len(), |n| root + 1 + n);
     Cow::Owned(format!("{} xmlns:xacro=\"{XACRO}\"{}", &text[..end], &text[end..]))
+}
+
+/// Returns the end mark of the comment, CDATA section or processing instruction that a text starts with.
+fn verbatim(text: &str) -> Option<&'static str> {
+    let marks = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+    marks.into_iter().find(|(start, _)| text.starts_with(start)).map(|(_, end)| end)
+}
+
+/// Returns the length of the comment, CDATA section or processing instruction that a text starts with; `None` if it does not end.
+fn verbatim_length(text: &str) -> Option<usize> {
+    let end = verbatim(text)?;
+    text.find(end).map(|at| at + end.len())
 }
 
 fn is_name(c: char) -> bool {
