@@ -102,6 +102,17 @@ pub enum Note {
         /// Reason why the model does not support them.
         reason: String,
     },
+    /// Joints with terms of a joint model or coupled drives, which no export format supports.
+    NotExported(Vec<String>),
+    /// Links that joints move relative to the load of a controller.
+    NotInLoad {
+        /// Link of the load.
+        link: String,
+        /// Links that are not part of the load.
+        links: Vec<String>,
+        /// Joints that move them.
+        joints: Vec<String>,
+    },
 }
 
 impl Coded for Note {
@@ -132,6 +143,8 @@ impl Coded for Note {
             Self::NotConverged(_) => "not-converged",
             Self::Mesh { .. } => "mesh",
             Self::LeftOut { .. } => "left-out",
+            Self::NotExported(_) => "not-exported",
+            Self::NotInLoad { .. } => "not-in-load",
         }
     }
 }
@@ -224,6 +237,15 @@ impl Note {
                 format!("{file}: {reason}; the page shows {link} without it")
             }
             Self::LeftOut { kernels, reason } => format!("left out: {kernels}: {reason}"),
+            Self::NotExported(joints) => {
+                format!("terms of a joint model and coupled drives are left out: {}", joints.join(", "))
+            }
+            Self::NotInLoad { link, links, joints } => format!(
+                "the load of {link} does not include {} (moved by {}); {} JOINT=VALUE includes such links",
+                links.join(", "),
+                joints.join(", "),
+                spell("lock")
+            ),
         }
     }
 }

@@ -91,7 +91,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         if is_values { None } else { Some(Model::load(&args.input, &args.model.options(), shell.disk())?) };
     let outcome = export(model.as_ref(), &options, &shell.context())?;
     for warning in &outcome.warnings {
-        shell.say(warning);
+        shell.context().note(warning);
     }
     // Files of Desk have no comments.
     if let Some(load) = outcome.load.as_ref().filter(|_| args.to == Target::FrankaDesk && !args.json) {

@@ -4,8 +4,7 @@ use inertial::mechanism::{JointType, Link, Mechanism, MechanismBuilder};
 use inertial::spatial::{Inertia, Pose};
 
 use super::robot::{Part, Robot, Values};
-use crate::note::as_flag;
-use crate::{Error, Model, Result};
+use crate::{Error, Model, Note, Result};
 
 /// Rigid body that a controller carries.
 #[derive(Debug, Clone)]
@@ -17,7 +16,7 @@ pub(super) struct Load {
     /// Inertia in that frame.
     pub inertia: Inertia<f64>,
     /// Warnings about links that are not part of the load.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Note>,
 }
 
 impl Load {
@@ -129,7 +128,7 @@ impl Load {
 fn attached(link: &str, builder: &MechanismBuilder, parts: &[Part]) -> Load {
     let mut inertia = Inertia::zero();
     let mut links = vec![link.to_owned()];
-    let mut moving: Vec<(&str, &str)> = Vec::new();
+    let mut moving: Vec<(String, String)> = Vec::new();
     let mut open: Vec<(&str, Pose<f64>)> = vec![(link, Pose::identity())];
     while let Some((name, pose)) = open.pop() {
         if let Some(part) = parts.iter().find(|p| p.name == name) {
@@ -142,20 +141,15 @@ fn attached(link: &str, builder: &MechanismBuilder, parts: &[Part]) -> Load {
         for joint in builder.joints.iter().filter(|j| j.parent == name) {
             match joint.joint_type {
                 JointType::Fixed => open.push((&joint.child, pose * joint.origin)),
-                _ => moving.push((&joint.name, &joint.child)),
+                _ => moving.push((joint.name.clone(), joint.child.clone())),
             }
         }
     }
     links[1..].sort_by_key(|name| parts.iter().position(|p| p.name == *name));
     let mut warnings = Vec::new();
     if !moving.is_empty() {
-        let (joints, children): (Vec<&str>, Vec<&str>) = moving.into_iter().unzip();
-        warnings.push(format!(
-            "the load of {link} does not include {} (moved by {}); {} JOINT=VALUE includes such links",
-            children.join(", "),
-            joints.join(", "),
-            as_flag("lock")
-        ));
+        let (joints, links) = moving.into_iter().unzip();
+        warnings.push(Note::NotInLoad { link: link.to_owned(), links, joints });
     }
     Load { links, frame: Some(link.to_owned()), inertia, warnings }
 }

@@ -9,12 +9,13 @@ mod simulators;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use inertial::Warnings;
 use inertial::mechanism::MechanismBuilder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Choice as _, Inertias, Target};
-use crate::{Context, Error, Inputs, Model, Result, ensure_option};
+use crate::{Context, Error, Inputs, Model, Note, Result, ensure_option};
 use attached::Load;
 use robot::{Part, Robot, Values};
 
@@ -88,7 +89,8 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<Operations>,
     /// Warnings about the model and about values that are not exported.
-    pub warnings: Vec<String>,
+    #[serde(flatten)]
+    pub warnings: Warnings<Note>,
 }
 
 /// Links and frame of the load of a controller.
@@ -219,9 +221,9 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         (Target::Drake, _) => one(".py", simulators::drake(&parts)),
         (_, None) => Vec::new(),
     };
-    let mut warnings: Vec<String> = frames.iter().flat_map(|m| m.mechanism.warnings().to_vec()).collect();
-    warnings.extend(robot.into_iter().flat_map(|robot| robot.warnings));
-    warnings.extend(load.iter().flat_map(|load| load.warnings.clone()));
+    let of_model = frames.iter().flat_map(|m| m.mechanism.warnings()).cloned().map(Note::Model);
+    let of_load = load.iter().flat_map(|load| load.warnings.clone());
+    let warnings = of_model.chain(robot.and_then(|robot| robot.warning)).chain(of_load).collect();
     let load = load.map(|load| LoadParts { links: load.links, frame: load.frame });
     Ok(Outcome { schema: SCHEMA, to: options.to.word(), files, load, operations, warnings })
 }

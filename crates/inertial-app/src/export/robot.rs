@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::logs::TEXT_LIMIT;
 use crate::payload::PAYLOAD;
-use crate::{Context, Error, Inputs, Located, Model, Result, bail, ensure};
+use crate::{Context, Error, Inputs, Located, Model, Note, Result, bail, ensure};
 
 /// Schema of results that contain values.
 const SCHEMA: &str = "inertial/identification/1";
@@ -96,13 +96,10 @@ impl Values {
 }
 
 /// Describes the values that no export format supports.
-fn left_out(joints: &[JointEstimate]) -> Vec<String> {
+fn left_out(joints: &[JointEstimate]) -> Option<Note> {
     let left = |j: &&JointEstimate| !j.turns_with.is_empty() || !j.terms.is_empty();
-    let names: Vec<&str> = joints.iter().filter(left).map(|j| j.name.as_str()).collect();
-    if names.is_empty() {
-        return Vec::new();
-    }
-    vec![format!("terms of a joint model and coupled drives are left out: {}", names.join(", "))]
+    let names: Vec<String> = joints.iter().filter(left).map(|j| j.name.clone()).collect();
+    (!names.is_empty()).then_some(Note::NotExported(names))
 }
 
 /// Link or body with its inertia, in its own frame.
@@ -136,8 +133,8 @@ pub(super) struct Robot {
     pub friction: Vec<Friction>,
     /// Links with inertias that make up the bodies.
     pub links: Vec<Part>,
-    /// Warnings about values that are not exported.
-    pub warnings: Vec<String>,
+    /// Warning about values that are not exported.
+    pub warning: Option<Note>,
 }
 
 impl Robot {
@@ -156,7 +153,7 @@ impl Robot {
             Some(Part { name: link.name.clone(), inertia })
         });
         let (links, armature) = (links.collect(), mechanism.armature().to_vec());
-        Self { mechanism, armature, friction, links, warnings: Vec::new() }
+        Self { mechanism, armature, friction, links, warning: None }
     }
 
     /// Uses the values of the model file and of the joint file beside it.
@@ -168,7 +165,7 @@ impl Robot {
             out.set_joints(&joints, &mut parameters)
                 .map_err(|joint| Error::Input(format!("{}: has no joint {joint}", model.label)))?;
             out.mechanism = model.mechanism.clone().with_parameters(&parameters)?;
-            out.warnings = left_out(&joints);
+            out.warning = left_out(&joints);
         }
         Ok(out)
     }
@@ -259,7 +256,7 @@ impl Robot {
         out.set_joints(&values.joints, &mut parameters).map_err(|joint| {
             Error::Input(format!("{name}: has a joint {joint} that {} does not have", model.label))
         })?;
-        out.warnings = left_out(&values.joints);
+        out.warning = left_out(&values.joints);
         out.set_parameters(model, &parameters)?;
         Ok(out)
     }

@@ -326,6 +326,14 @@ struct End {
     at_guard: bool,
 }
 
+impl End {
+    /// Returns the end of a value that is known to be at least `least`.
+    fn at_least(self, least: f64) -> Self {
+        let gap = (self.gap - (least - self.bound).max(0.0)).max(0.0);
+        Self { bound: self.bound.max(least), gap, ..self }
+    }
+}
+
 /// Feasible sets with the limits that keep them bounded, in ascending order.
 struct FeasibleSets(Vec<FeasibleSet>);
 
@@ -336,10 +344,11 @@ impl FeasibleSets {
             Value::Form { ref form, .. } => set.least(form, sign),
             Value::Quotient { above, below } => set.least_quotient(above, below, sign),
         };
-        let (lower, upper) = (self.settled(|set| end(set, 1.0))?, self.settled(|set| end(set, -1.0))?);
-        let gap = [lower, upper].into_iter().flatten().map(|end| end.gap).reduce(|l, u| l + u);
         let least = if let Value::Form { least, .. } = *value { least } else { f64::NEG_INFINITY };
-        let (lower, upper) = (lower.map(|e| e.bound.max(least)), upper.map(|e| -e.bound));
+        let lower = self.settled(|set| Ok(end(set, 1.0)?.at_least(least)))?;
+        let upper = self.settled(|set| end(set, -1.0))?;
+        let gap = [lower, upper].into_iter().flatten().map(|end| end.gap).reduce(|l, u| l + u);
+        let (lower, upper) = (lower.map(|end| end.bound), upper.map(|end| -end.bound));
         Ok(Interval { name, kind: quantity.into(), lower, upper, gap })
     }
 
