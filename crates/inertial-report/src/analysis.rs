@@ -1,5 +1,6 @@
 //! Text of an identifiability analysis: tables, formulas, explanations; CSV and LaTeX.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use inertial::identifiability::drng::picture;
@@ -182,7 +183,17 @@ fn transfers(mechanism: &Mechanism, analysis: &Analysis) -> String {
 /// Explains why combinations of parameters of a mechanism with loops are not identifiable.
 fn reasons(mechanism: &Mechanism, analysis: &Analysis) -> String {
     let why = picture::text(mechanism, &analysis.null_vectors);
-    format!("\nWhy {} combinations are not identifiable:\n{why}", analysis.nullity)
+    let list = |counts: &BTreeMap<&'static str, usize>| {
+        let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        parts.join(", ")
+    };
+    let (ours, paper) = (list(&analysis.principles), list(&analysis.principles_in_paper));
+    let counts = if ours == paper {
+        format!("By principle: {ours}.\n")
+    } else {
+        format!("By principle: {ours}. Sun, Ding and Zhu count {paper}.\n")
+    };
+    format!("\nWhy {} combinations are not identifiable:\n{why}\n{counts}", analysis.nullity)
 }
 
 /// Describes each transfer in one line; the changes are in the frame of the body after the joint.

@@ -146,6 +146,9 @@ pub struct Analysis {
     /// Number of these null vectors for each principle.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub principles: BTreeMap<&'static str, usize>,
+    /// The same as paper 004 counts: fixed points of bodies without a joint to the ground count as planar rotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub principles_in_paper: BTreeMap<&'static str, usize>,
     /// Parameter changes that change no measurement, with their reasons; they span the null space. Empty if there are none.
     pub null_space: Vec<NullCombination>,
     /// Relations between joints that hold only up to rounding and were assumed to be intended.
@@ -290,6 +293,7 @@ fn analyze_closed(
     }
     for reason in &explanation.reasons {
         *analysis.principles.entry(reason.principle).or_insert(0) += 1;
+        *analysis.principles_in_paper.entry(principle_in_paper(question.mechanism, reason)).or_insert(0) += 1;
     }
     analysis.null_vectors = explanation.reasons;
     if let Some(moved) = repaired {
@@ -301,6 +305,32 @@ fn analyze_closed(
         analysis.warnings.push(Warning::Branches { rank: analysis.rank, others: other_ranks });
     }
     Ok(analysis)
+}
+
+/// Returns the principle by which paper 004 explains a null vector. It applies fixed points to bodies with a joint to the ground
+/// only, and includes those of other bodies in their planar rotations.
+fn principle_in_paper(mechanism: &Mechanism, reason: &Reason) -> &'static str {
+    let bodies = mechanism.bodies();
+    // A massless body is part of a joint.
+    let grounded = |mut body: usize| loop {
+        match bodies[body].parent {
+            None => break true,
+            Some(parent) if bodies[parent].kind == BodyKind::Massless => body = parent,
+            Some(_) => break false,
+        }
+    };
+    let closes = |body: usize| {
+        let ends = mechanism.loops().iter().map(|l| [l.predecessor.body, l.successor.body]);
+        ends.into_iter().any(|[a, b]| (a, b) == (None, Some(body)) || (a, b) == (Some(body), None))
+    };
+    let standing = |name: &String| {
+        let body = bodies.iter().position(|b| b.name == *name);
+        body.is_some_and(|body| grounded(body) || closes(body))
+    };
+    match reason.kind {
+        Principle::FixedPoints if !reason.bodies.iter().any(standing) => Principle::PlanarRotation.name(),
+        _ => reason.principle,
+    }
 }
 
 fn report(
@@ -396,6 +426,7 @@ fn report(
         base_parameters: base_parameters.collect(),
         null_vectors: Vec::new(),
         principles: BTreeMap::new(),
+        principles_in_paper: BTreeMap::new(),
         null_space,
         assumed: geometry.assumed().to_vec(),
         certificate: finding.certificate,

@@ -99,6 +99,7 @@ class Analysis(Result):
     base_parameters: list[BaseParameter]
     null_vectors: list[dict[str, Any]] | None
     principles: dict[str, int] | None
+    principles_in_paper: dict[str, int] | None
     null_space: list[dict[str, Any]]
     assumed: list[dict[str, Any]] | None
     certificate: dict[str, Any]
