@@ -57,6 +57,11 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
             "Output of `inertial identify --json`: parameters estimated from measurements",
             identified,
         ),
+        (
+            "leg-on-bench",
+            "Output of `inertial demo leg-on-bench --json`: prediction errors of legs identified on a bench",
+            of::<studies::leg_on_bench::Outcome>(),
+        ),
         ("mechanism", "A mechanism file (JSON, or the same in TOML)", mechanism()),
         (
             "regressor-identification",
@@ -64,9 +69,19 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
             of::<regressor::Outcome>(),
         ),
         (
+            "sampled-rank",
+            "Output of `inertial demo sampled-rank --json`: numerical ranks of a mechanism with loops",
+            of::<studies::sampled_rank::Outcome>(),
+        ),
+        (
             "simulation",
             "Output of `inertial simulate --json`: a log without its samples",
             of::<simulate::Outcome>(),
+        ),
+        (
+            "slow-motion",
+            "Output of `inertial demo slow-motion --json`: a body behind a force/torque sensor",
+            of::<studies::slow_motion::Outcome>(),
         ),
         (
             "space-robot",

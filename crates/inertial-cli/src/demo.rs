@@ -62,7 +62,7 @@ pub struct Args {
     /// Write figures 4, 6 and 7 of space-robot as SVG files into a folder
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Print the result of space-robot as JSON
+    /// Print the result of space-robot, slow-motion, leg-on-bench or sampled-rank as JSON
     #[arg(long)]
     json: bool,
 }
@@ -75,15 +75,21 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         return Ok(Answer::Yes);
     }
     ensure!(args.out.is_none() || args.name == "slow-motion", "--out: only slow-motion has a figure");
-    let own = [("published", args.published), ("plots", args.plots.is_some()), ("json", args.json)];
+    let studies = ["space-robot", "slow-motion", "leg-on-bench", "sampled-rank"];
+    ensure!(
+        !args.json || studies.contains(&args.name.as_str()),
+        "--json: only {} have this option",
+        studies.join(", ")
+    );
+    let own = [("published", args.published), ("plots", args.plots.is_some())];
     for (option, given) in own {
         ensure!(!given || args.name == "space-robot", "--{option}: only space-robot has this option");
     }
     match args.name.as_str() {
         "arm" => return arm::run(shell),
-        "leg-on-bench" => return leg_on_bench::run(shell),
-        "sampled-rank" => return sampled_rank::run(shell),
-        "slow-motion" => return slow_motion::run(shell, args.out.as_deref()),
+        "leg-on-bench" => return leg_on_bench::run(shell, args.json),
+        "sampled-rank" => return sampled_rank::run(shell, args.json),
+        "slow-motion" => return slow_motion::run(shell, args.json, args.out.as_deref()),
         "space-robot" => {
             let plots = args.plots.as_deref();
             let wanted = space_robot::Wanted { published: args.published, json: args.json, plots };

@@ -47,7 +47,7 @@ CLOSED = {name: closed(schema) for name, schema in SCHEMAS.items()}
 def follows(text: str | dict) -> None:
     """Validates an object against the schema that it names, as published and without additional fields."""
     data = json.loads(text) if isinstance(text, str) else text
-    name = re.fullmatch(r"inertial/(\w+)/[0-9]+", data["schema"])[1]
+    name = re.fullmatch(r"inertial/([\w-]+)/[0-9]+", data["schema"])[1]
     for schema in (SCHEMAS[name], CLOSED[name]):
         jsonschema.Draft202012Validator(schema).validate(data)
 
@@ -97,6 +97,15 @@ def test_bodies_that_cannot_exist(tmp_path):
 def test_analyses():
     follows(program("analyze", "builtin:cheetah-leg", "--compare", "floating", "--json").stdout)
     follows(program("analyze", "builtin:puma560", "--static", "--json").stdout)
+
+
+@pytest.mark.parametrize("name", ["slow-motion", "leg-on-bench", "space-robot"])
+def test_studies(name):
+    # The published motion alone takes seconds; designs of other motions take longer.
+    own = ("--published",) if name == "space-robot" else ()
+    said = program("demo", name, *own, "--json")
+    assert said.returncode == 0, said.stderr
+    follows(said.stdout)
 
 
 @pytest.mark.parametrize("family", ["fourier", "spline", "velocity", "cycloid", "quintic"])

@@ -10,14 +10,28 @@ use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::linalg::Svd;
 use inertial::mechanism::{Base, BuildOptions, Mechanism, builtin};
 use nalgebra::{DMatrix, DVector};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::Result;
+
+const SCHEMA: &str = "inertial/leg-on-bench/1";
 
 /// Number of samples, 50 ms apart.
 const SAMPLES: usize = 240;
 
+/// Results of the study.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// Prediction errors of the estimates from a free torso and from a fixed one.
+    pub rows: [Row; 2],
+}
+
 /// RMS prediction errors of one estimate.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Row {
     /// Whether the torso was free when the legs were identified.
     pub free: bool,
@@ -34,7 +48,7 @@ pub struct Row {
 }
 
 /// Identifies the quadruped with a free and a fixed torso, and predicts both experiments with each estimate.
-pub fn run() -> Result<[Row; 2]> {
+pub fn run() -> Result<Outcome> {
     let model = builtin::get("quadruped")?;
     let build = |base| model.build(&BuildOptions::default().with(|o| o.base = Some(base)));
     let (free, bench) = (build(Base::Floating)?, build(Base::Fixed)?);
@@ -55,7 +69,8 @@ pub fn run() -> Result<[Row; 2]> {
             force: three(&moving, 0),
         }
     };
-    Ok([row(true, on_free.rank, &from_free), row(false, on_bench.rank, &from_bench)])
+    let rows = [row(true, on_free.rank, &from_free), row(false, on_bench.rank, &from_bench)];
+    Ok(Outcome { schema: SCHEMA, rows })
 }
 
 /// Returns parameters by name: `values` of one mechanism if it has them, otherwise the defaults of the other.

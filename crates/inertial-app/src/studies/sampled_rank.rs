@@ -7,8 +7,12 @@ use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::linalg::{SplitMix, Triangle, singular_values};
 use inertial::mechanism::Mechanism;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{Result, ensure};
+
+const SCHEMA: &str = "inertial/sampled-rank/1";
 
 /// Number of samples in the paper.
 pub const SAMPLES: usize = 5000;
@@ -23,7 +27,7 @@ const RANGE: f64 = 0.3;
 const TRIES: usize = 20;
 
 /// Rank of one sampled regressor.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Row {
     /// Largest error of the dependent joints (rad, m).
     pub error: f64,
@@ -31,13 +35,20 @@ pub struct Row {
     pub residual: f64,
     /// Number of singular values above the threshold.
     pub rank: usize,
+    /// Number of parameters minus the rank.
+    pub nullity: usize,
     /// Smallest singular value above the threshold and largest one below it, relative to the largest of all.
     pub gap: [f64; 2],
 }
 
 /// Numerical ranks compared with the proved one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// Number of samples of each regressor.
+    pub samples: usize,
     /// Rank from exact arithmetic.
     pub rank: usize,
     /// Whether the rank is certified.
@@ -60,6 +71,8 @@ pub fn run(mechanism: &Mechanism, samples: usize, seed: u64) -> Result<Outcome> 
     let states = states(&closed, samples, &mut random)?;
     let rows = ERRORS.iter().map(|&error| sampled(&closed, &states, error, &mut random, threshold));
     Ok(Outcome {
+        schema: SCHEMA,
+        samples,
         rank: exact.rank,
         certified: exact.certificate.exact,
         parameters: mechanism.parameter_count(),
@@ -139,5 +152,6 @@ fn sampled(
     let values = singular_values(&triangle.matrix()).map_err(inertial::Error::from)?;
     let relative = |k: usize| values.get(k).map_or(0.0, |s| s / values[0]);
     let rank = values.iter().filter(|s| **s > threshold * values[0]).count();
-    Ok(Row { error, residual, rank, gap: [relative(rank.saturating_sub(1)), relative(rank)] })
+    let gap = [relative(rank.saturating_sub(1)), relative(rank)];
+    Ok(Row { error, residual, rank, nullity: columns - rank, gap })
 }

@@ -12,9 +12,13 @@ use inertial::mechanism::{BuildOptions, JointSpec, JointType, Mechanism, Mechani
 use inertial::optimize::{ConicLeastSquares, Options as ConicOptions};
 use inertial::spatial::{Inertia, Motion, Pose, body_regressor};
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3, matrix, vector};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::studies::rotation_formulations::{FORMULATIONS, FormulationResult, solve};
 use crate::{Error, Result};
+
+const SCHEMA: &str = "inertial/slow-motion/1";
 
 /// Times from point to point (s), as in the paper.
 pub const TIMES: [f64; 5] = [10.0, 5.0, 2.0, 1.0, 0.5];
@@ -86,6 +90,108 @@ pub struct Row {
     pub formulations: Vec<FormulationResult>,
     /// Certified minimum of the cost of these formulations, by [`Solver::Barrier`].
     pub least_cost: f64,
+}
+
+/// Results of the study.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// Sampling rate (Hz).
+    pub rate: f64,
+    /// Length of each log (s).
+    pub length: f64,
+    /// Standard deviations of force (N), moment (N m) and joint angles (rad).
+    pub noise: [f64; 3],
+    /// True parameters of the body: `m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`, about the sensor.
+    pub truth: Vec<f64>,
+    /// Estimates for each time from point to point.
+    pub rows: Vec<Estimates>,
+    /// Largest difference between the inertia tensors that the solvers find, relative to the norm of the true one.
+    pub solver_difference: f64,
+}
+
+/// Estimates from the log of one time from point to point.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Estimates {
+    /// Time from point to point (s).
+    pub time: f64,
+    /// Least-squares estimate (problem 17 of the paper).
+    pub least_squares: Estimate,
+    /// Physically consistent estimate (problem 22 of the paper).
+    pub consistent: Estimate,
+    /// Formulations of the principal axes that the paper compares.
+    pub formulations: Vec<Comparison>,
+}
+
+/// Estimated body.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Estimate {
+    /// Parameters in the order of the true ones.
+    pub parameters: Vec<f64>,
+    /// Whether the body is physically consistent.
+    pub consistent: bool,
+    /// Norm of the error of the inertia tensor about the sensor, in percent of the norm of the true one.
+    pub inertia_error_percent: f64,
+}
+
+/// Solution in one formulation of the principal axes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// Coordinates of the principal axes.
+    pub axes: &'static str,
+    /// Number of variables.
+    pub variables: usize,
+    /// Number of constraints of the coordinates of the axes.
+    pub constraints: usize,
+    /// Number of steps of the solver.
+    pub steps: usize,
+    /// Cost above the certified minimum, relative to the minimum.
+    pub excess: f64,
+}
+
+impl Estimate {
+    fn new(found: &Identification) -> Self {
+        let exact = truth().rotational;
+        Self {
+            parameters: found.parameters.clone(),
+            consistent: found.bodies[0].consistent,
+            inertia_error_percent: 100.0 * (tensor(found) - exact).norm() / exact.norm(),
+        }
+    }
+}
+
+/// Runs the study for all [`TIMES`].
+pub fn study(seed: u64) -> Result<Outcome> {
+    let rows = TIMES.iter().map(|&time| run(time, seed)).collect::<Result<Vec<_>>>()?;
+    let difference = |row: &Row| {
+        let first = tensor(&row.consistent[0]);
+        row.consistent.iter().map(|f| (tensor(f) - first).norm()).fold(0.0, f64::max)
+    };
+    let comparison = |found: &FormulationResult, least: f64| Comparison {
+        axes: found.formulation.name(),
+        variables: found.formulation.variables(),
+        constraints: found.formulation.constraints(),
+        steps: found.steps,
+        // The minimum is a lower bound up to rounding.
+        excess: ((found.cost - least) / least).max(0.0),
+    };
+    let estimates = |row: &Row| Estimates {
+        time: row.time,
+        least_squares: Estimate::new(&row.plain),
+        consistent: Estimate::new(&row.consistent[0]),
+        formulations: row.formulations.iter().map(|f| comparison(f, row.least_cost)).collect(),
+    };
+    Ok(Outcome {
+        schema: SCHEMA,
+        rate: RATE,
+        length: LENGTH,
+        noise: NOISE,
+        truth: truth().parameters().as_slice().to_vec(),
+        solver_difference: rows.iter().map(difference).fold(0.0, f64::max) / truth().rotational.norm(),
+        rows: rows.iter().map(estimates).collect(),
+    })
 }
 
 /// Returns the velocity of a body-fixed frame and its acceleration minus gravity, in the frame.

@@ -6,7 +6,7 @@ use inertial_app::studies::{leg_on_bench, sampled_rank, slow_motion};
 /// Table 6 of paper 003: zero entries are zero up to rounding error, all others are far from zero.
 #[test]
 fn a_bench_predicts_the_knee_alone() {
-    let [free, fixed] = leg_on_bench::run().unwrap();
+    let [free, fixed] = leg_on_bench::run().unwrap().rows;
     assert_eq!((free.free, fixed.free), (true, false));
     let zero = |x: &f64| *x < 1e-8;
     assert!(free.bench.iter().chain(&free.moving).chain(&free.moment).chain(&free.force).all(zero));

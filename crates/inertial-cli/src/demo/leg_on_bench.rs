@@ -11,13 +11,17 @@ use crate::shell::Shell;
 const ROUNDING: f64 = 1e-8;
 
 /// Prints the predictions of estimates from a free and from a fixed torso.
-pub fn run(shell: &Shell) -> Result<Answer> {
-    let rows = leg_on_bench::run()?;
+pub fn run(shell: &Shell, json: bool) -> Result<Answer> {
+    let outcome = leg_on_bench::run()?;
+    if json {
+        shell.print_json(&outcome)?;
+        return Ok(Answer::Yes);
+    }
     let three = |values: [f64; 3]| {
         let parts = values.map(|x| if x < ROUNDING { "0".into() } else { format!("{x:.2}") });
         format!("[{}]", parts.join(", "))
     };
-    let lines = rows.iter().map(|row| {
+    let lines = outcome.rows.iter().map(|row| {
         [
             if row.free { "torso free" } else { "torso fixed" }.into(),
             row.rank.to_string(),

@@ -16,15 +16,19 @@ const MODEL: &str = "2rru-1rrs";
 const SEED: u64 = 1;
 
 /// Prints ranks of sampled regressors and the proved rank.
-pub fn run(shell: &Shell) -> Result<Answer> {
+pub fn run(shell: &Shell, json: bool) -> Result<Answer> {
     let mechanism = builtin::get(MODEL)?.build(&BuildOptions::default())?;
     let found = sampled_rank::run(&mechanism, SAMPLES, SEED)?;
+    if json {
+        shell.print_json(&found)?;
+        return Ok(Answer::Yes);
+    }
     let rows = found.rows.iter().map(|row| {
         [
             if row.error == 0.0 { "closed to rounding".into() } else { format!("up to {:.0e}", row.error) },
             format!("{:.0e}", row.residual),
             row.rank.to_string(),
-            (found.parameters - row.rank).to_string(),
+            row.nullity.to_string(),
             format!("{:.1e}", row.gap[0]),
             format!("{:.1e}", row.gap[1]),
             if row.rank == found.rank { "right" } else { "wrong" }.into(),

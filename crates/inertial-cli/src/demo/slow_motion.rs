@@ -1,23 +1,37 @@
 //! `inertial demo slow-motion`: the study of paper 001 with a body of known inertia.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::Result;
-use inertial::estimation::Identification;
-use inertial_app::studies::slow_motion::{Row, SOLVERS, TIMES, run as study, tensor, truth};
-use inertial_report::text;
+use inertial_app::studies::slow_motion::{Estimate, Estimates, Outcome, SOLVERS, study};
+use inertial_report::text::{self, Style};
 
 use crate::output::Answer;
 use crate::shell::Shell;
 
 const SEED: u64 = 1;
 
-/// Prints a table like table I of the paper; with a path, also draws the errors of the inertia.
-pub fn run(shell: &Shell, picture_to: Option<&std::path::Path>) -> Result<Answer> {
-    let rows = TIMES.iter().map(|&time| study(time, SEED)).collect::<Result<Vec<_>, _>>()?;
-    let mut out = String::from(
+/// Prints a table like table I of the paper, or the result as JSON; with a path, also draws the errors of the inertia.
+pub fn run(shell: &Shell, json: bool, picture_to: Option<&Path>) -> Result<Answer> {
+    let outcome = study(SEED)?;
+    if let Some(path) = picture_to {
+        shell.write_file(path, &picture(&outcome.rows))?;
+    }
+    if json {
+        shell.print_json(&outcome)?;
+    } else {
+        shell.print(&told(&outcome, shell.style()))?;
+    }
+    Ok(Answer::Yes)
+}
+
+fn told(outcome: &Outcome, style: Style) -> String {
+    let [force, moment, _] = outcome.noise;
+    let mut out = format!(
         "A shoulder with three joints moves from point to point; a force/torque sensor carries elbow, forearm and hand.\n\
-         60 s at 100 Hz, noise of 0.5 N and 0.05 N m. The slower the motion, the less it excites the inertia.\n\n",
+         {} s at {} Hz, noise of {force} N and {moment} N m. The slower the motion, the less it excites the inertia.\n\n",
+        outcome.length, outcome.rate
     );
     let header = [
         "time (s)",
@@ -35,54 +49,46 @@ pub fn run(shell: &Shell, picture_to: Option<&std::path::Path>) -> Result<Answer
         "consistent",
         "error of I",
     ];
-    let exact = truth();
-    let error = |f: &Identification| (tensor(f) - exact.rotational).norm() / exact.rotational.norm();
-    let line = |time: String, name: &str, found: &Identification| -> [String; 14] {
+    let line = |time: String, name: &str, parameters: &[f64], rest: [String; 2]| -> [String; 14] {
         let mut cells: Vec<String> = vec![time, name.to_owned()];
-        cells.extend(found.parameters.iter().map(|x| format!("{x:.3}")));
-        cells.push(if found.bodies[0].consistent { "yes" } else { "no" }.into());
-        cells.push(format!("{:.1} %", 100.0 * error(found)));
+        cells.extend(parameters.iter().map(|x| format!("{x:.3}")));
+        cells.extend(rest);
         std::array::from_fn(|k| cells.get(k).cloned().unwrap_or_default())
     };
-    let lines = rows.iter().flat_map(|row| {
-        [line(row.time.to_string(), "wls", &row.plain), line(String::new(), "consistent", &row.consistent[0])]
+    let found = |time: String, name: &str, found: &Estimate| {
+        let consistent = if found.consistent { "yes" } else { "no" }.to_owned();
+        line(time, name, &found.parameters, [consistent, format!("{:.1} %", found.inertia_error_percent)])
+    };
+    let lines = outcome.rows.iter().flat_map(|row| {
+        [
+            found(row.time.to_string(), "wls", &row.least_squares),
+            found(String::new(), "consistent", &row.consistent),
+        ]
     });
-    let mut last: Vec<String> = vec![String::new(), "truth".into()];
-    last.extend(exact.parameters().iter().map(|x| format!("{x:.3}")));
-    last.extend(["yes".into(), String::new()]);
-    let last = std::array::from_fn(|k| last.get(k).cloned().unwrap_or_default());
-    out += &text::table(shell.style(), header, 12, lines.chain([last]));
-    let farthest = rows
-        .iter()
-        .flat_map(|row| row.consistent.iter().map(|f| (tensor(f) - tensor(&row.consistent[0])).norm()))
-        .fold(0.0, f64::max);
+    let last = line(String::new(), "truth", &outcome.truth, ["yes".into(), String::new()]);
+    out += &text::table(style, header, 12, lines.chain([last]));
     let names: Vec<&str> = SOLVERS.iter().map(|s| s.name()).collect();
     let _ = writeln!(
         out,
         "\nThe solvers {} give the same bodies: their inertias differ by {:.0e} of the true one at most.",
         names.join(", "),
-        farthest / exact.rotational.norm()
+        outcome.solver_difference
     );
-    out += &formulations(&rows, shell.style());
-    if let Some(path) = picture_to {
-        shell.write_file(path, &picture(&rows))?;
-    }
-    shell.print(&out)?;
-    Ok(Answer::Yes)
+    out += &formulations(&outcome.rows, style);
+    out
 }
 
 /// Formats the comparison of formulations of the principal axes.
-fn formulations(rows: &[Row], style: text::Style) -> String {
+fn formulations(rows: &[Estimates], style: Style) -> String {
     let lines = rows.iter().flat_map(|row| {
         row.formulations.iter().enumerate().map(|(k, found)| {
-            let excess = (found.cost - row.least_cost) / row.least_cost;
             [
                 if k == 0 { row.time.to_string() } else { String::new() },
-                found.formulation.name().to_owned(),
-                found.formulation.variables().to_string(),
-                found.formulation.constraints().to_string(),
+                found.axes.to_owned(),
+                found.variables.to_string(),
+                found.constraints.to_string(),
                 found.steps.to_string(),
-                format!("{:.0e}", excess.max(0.0)),
+                format!("{:.0e}", found.excess),
             ]
         })
     });
@@ -95,10 +101,10 @@ fn formulations(rows: &[Row], style: text::Style) -> String {
 }
 
 /// Draws the error of the inertia tensor over the time from point to point, both logarithmic; inconsistent bodies are hollow.
-fn picture(rows: &[Row]) -> String {
-    let exact = truth().rotational;
-    let error = |f: &Identification| (tensor(f) - exact).norm() / exact.norm();
-    let errors: Vec<[f64; 2]> = rows.iter().map(|r| [error(&r.plain), error(&r.consistent[0])]).collect();
+fn picture(rows: &[Estimates]) -> String {
+    let error = |found: &Estimate| found.inertia_error_percent / 100.0;
+    let errors: Vec<[f64; 2]> =
+        rows.iter().map(|r| [error(&r.least_squares), error(&r.consistent)]).collect();
     let all = errors.iter().flatten().copied();
     let low = all.clone().fold(f64::INFINITY, f64::min).log10().floor();
     let high = all.fold(0.0, f64::max).log10().ceil();
@@ -140,8 +146,8 @@ fn picture(rows: &[Row]) -> String {
             points.join(" ")
         );
         for (row, e) in rows.iter().zip(&errors) {
-            let found = if which == 0 { &row.plain } else { &row.consistent[0] };
-            let fill = if found.bodies[0].consistent { color } else { "white" };
+            let found = if which == 0 { &row.least_squares } else { &row.consistent };
+            let fill = if found.consistent { color } else { "white" };
             let _ = writeln!(
                 out,
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\" fill=\"{fill}\" stroke=\"{color}\" stroke-width=\"1.5\"/>",

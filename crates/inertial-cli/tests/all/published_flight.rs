@@ -99,6 +99,29 @@ fn combinations_are_chosen() {
     assert!(line.contains("the directions of these 20 intervals do not excite all unknowns"), "{line}");
 }
 
+/// Table 4: the true values of the demo are those of the paper, which omits two, to their digits.
+#[test]
+fn true_values_of_table_4() {
+    let path = crate::common::data::root().join("testdata/golden/space/dual_arm_12dof.json");
+    let golden: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let ours = demo()["parameters"].as_array().unwrap();
+    let mut printed = 0;
+    for row in golden["table4"].as_array().unwrap() {
+        // Other names of the same parameters.
+        let others = [("Izx", "Ixz"), ("Ixx-Iyy", "Ixx"), (".mx", ".hx"), (".my", ".hy"), (".mz", ".hz")];
+        let leading = row["leading"].as_str().unwrap().to_owned();
+        let name = others.iter().fold(leading, |name, (theirs, own)| name.replace(theirs, own));
+        let own = ours.iter().find(|p| p["name"] == *name).unwrap_or_else(|| panic!("{name}"));
+        let value = own["value"].as_f64().unwrap();
+        if let Some(stated) = row["true_printed"].as_f64() {
+            printed += 1;
+            // Three decimals.
+            assert!((value - stated).abs() <= 0.5e-3 + 1e-9, "{row}: {value}");
+        }
+    }
+    assert_eq!((ours.len(), printed), (52, 50));
+}
+
 /// Table 5: errors increase with fewer intervals, with the printed orders of magnitude.
 #[test]
 fn cases_of_the_paper_are_of_the_printed_size() {
@@ -155,4 +178,6 @@ fn wrong_calls_are_refused() {
     assert!(line.contains("free flight"), "{line}");
     let line = refused(&["demo", "arm", "--published"]);
     assert!(line.contains("--published: only space-robot has this option"), "{line}");
+    let line = refused(&["demo", "arm", "--json"]);
+    assert!(line.contains("--json: only space-robot, slow-motion"), "{line}");
 }
