@@ -173,6 +173,35 @@ proptest! {
         prop_assert!(judge(&moved, tolerance).unwrap().is_consistent());
     }
 
+    /// Theorem 1 of paper 001: the uniform box with half sides `√(3 L / m)` along the axes `Q` about `c` has the coordinates
+    /// `(m, c, Q, L)`. Two Gauss points per axis integrate mass, first and second moments of a box exactly.
+    #[test]
+    fn a_box_has_given_coordinates(
+        mass in 0.1..10.0_f64,
+        pose in pose(),
+        moments in [0.0..2.0_f64, 0.0..2.0, 0.0..2.0],
+    ) {
+        let half = moments.map(|l| (3.0 * l / mass).sqrt());
+        let corner = |k: usize, i: usize| if k >> i & 1 == 0 { half[i] } else { -half[i] };
+        let solid = (0..8).fold(Inertia::zero(), |sum, k| {
+            let at = Vector3::from_fn(|i, _| corner(k, i) / 3_f64.sqrt());
+            sum + Inertia::from_com(mass / 8.0, pose.rotation * at + pose.translation, Matrix3::zeros())
+        });
+        let total: f64 = moments.iter().sum();
+        let about = Matrix3::from_diagonal(&Vector3::from_fn(|i, _| total - moments[i]));
+        let central = pose.rotation * about * pose.rotation.transpose();
+        let [left, right] =
+            [solid, Inertia::from_com(mass, pose.translation, central)].map(|i| i.parameters());
+        // Rounding errors of some twenty operations on terms of at most this size.
+        let rounding = 1e-14 * left.amax();
+        prop_assert!((left - right).amax() < rounding);
+        let found = ManifoldCoordinates::new(&solid).unwrap().unwrap();
+        let mut sorted = moments;
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let apart = Vector3::from(found.second_moments) - Vector3::from(sorted);
+        prop_assert!(apart.amax() < 2.0 * rounding, "{apart}");
+    }
+
     #[test]
     fn verdicts_agree_with_the_pseudo_inertia(inertia in anything()) {
         let verdict = judge(&inertia, 0.0).unwrap();

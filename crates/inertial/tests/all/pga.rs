@@ -105,6 +105,19 @@ proptest! {
         prop_assert!(a.meet(&b).wedge(&a.meet_line(&through).join(&b.meet_line(&a.meet(&b)))).abs() < 1e-10);
     }
 
+    /// Theorem 1 of paper 004: the outer product of two lines is zero if and only if they lie in one plane; otherwise it is the
+    /// product of their lengths, their distance and the sine of their angle. Corollary 2: that of infinite lines is zero.
+    #[test]
+    fn lines_in_one_plane_have_no_outer_product(x in numbers::<3>(), y in numbers::<3>(), d in numbers::<3>(), e in numbers::<3>()) {
+        let [x, y, d, e] = [x, y, d, e].map(Vector3::from);
+        let lines = [Line::through(&x, d), Line::through(&y, e)];
+        // Volume spanned by both directions and the segment between the lines.
+        let volume = d.cross(&e).dot(&(y - x));
+        prop_assert!((lines[0].wedge(&lines[1]).abs() - volume.abs()).abs() < 10.0 * ROUNDING);
+        let infinite = |m| Line { direction: Vector3::zeros(), moment: m };
+        prop_assert_eq!(infinite(d).wedge(&Point::infinite(x).join(&Point::infinite(y))), 0.0);
+    }
+
     #[test]
     fn a_motor_moves_as_its_pose(x in pose(), p in point(), l in line(), f in plane()) {
         let m = Motor::from(&x);
