@@ -182,7 +182,7 @@ proptest! {
         moments in [0.0..2.0_f64, 0.0..2.0, 0.0..2.0],
     ) {
         let half = moments.map(|l| (3.0 * l / mass).sqrt());
-        let corner = |k: usize, i: usize| if k >> i & 1 == 0 { half[i] } else { -half[i] };
+        let corner = |k: usize, i: usize| if (k >> i) & 1 == 0 { half[i] } else { -half[i] };
         let solid = (0..8).fold(Inertia::zero(), |sum, k| {
             let at = Vector3::from_fn(|i, _| corner(k, i) / 3_f64.sqrt());
             sum + Inertia::from_com(mass / 8.0, pose.rotation * at + pose.translation, Matrix3::zeros())
