@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use crate::common::conic::described;
 use crate::common::logs::{FRICTION, Log, model, normal, simulate, true_values, truth_of};
 use crate::common::python::run;
@@ -9,8 +11,8 @@ use crate::common::{Rng, reference_rnea};
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::estimation::consistent::ConsistentProblem;
 use inertial::estimation::{
-    Bounds, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares,
-    Prior, PriorKind, Solver, Summary, Term, Weighting, identify,
+    Bounds, Consistency, ConsistentFit, Equations, Estimator, Identification, IdentifyOptions, JointTerms,
+    LeastSquares, Prior, PriorKind, ReasonCode, Solver, Summary, Term, Verdict, Weighting, identify,
 };
 use inertial::mechanism::{BodyKind, BuildOptions, DEFAULT_SNAP, Mechanism, Shape, ShapeSpec, builtin};
 use inertial::spatial::{Inertia, Pose, PseudoInertia};
@@ -409,4 +411,24 @@ fn a_guessed_body_has_a_tenth_of_the_weight_of_a_known_one() {
         let differs = full.iter().zip(&expected).any(|(x, y)| (x - y).abs() > 1e-3 * largest);
         assert_eq!(differs, weight > same, "{kind:?} {weight}");
     }
+}
+
+/// A search that is stopped far from the optimum gives a doubtful result, even if its residual is small.
+#[test]
+fn a_stopped_search_is_doubtful() {
+    let mut rng = Rng(23);
+    let mechanism = model("planar-2r");
+    let equations = Equations::new(&mechanism, FRICTION, DEFAULT_SNAP).unwrap();
+    let mut log = simulate(&mechanism, FRICTION, 300, &mut rng);
+    log.tau.iter_mut().for_each(|t| *t += 0.01 * normal(&mut rng));
+    let summary = log.summary(&equations);
+    let found = |limit: Option<Duration>| {
+        let options = IdentifyOptions::default().with(|o| o.time_limit = limit);
+        identify(&equations, &summary, None, &options).unwrap()
+    };
+    let (complete, stopped) = (found(None), found(Some(Duration::ZERO)));
+    let reasons = |found: &Identification| found.reasons.iter().any(|r| r.code == ReasonCode::NotConverged);
+    assert!(complete.duality_gap.unwrap() < 1e-3 && !reasons(&complete), "{:?}", complete.reasons);
+    assert!(stopped.duality_gap.unwrap() > 0.5 && reasons(&stopped), "{:?}", stopped.reasons);
+    assert!(stopped.verdict >= Some(Verdict::Doubtful));
 }

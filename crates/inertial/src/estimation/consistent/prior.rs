@@ -74,7 +74,8 @@ impl Prior {
     }
 
     /// Reduces guessed bodies that are heavier than all other links of an estimate together and that the data do not determine.
-    /// `covariance` is that of the estimated `parameters`, and `weight` that of the prior. Returns `None` if there are none, or fewer than three links to compare.
+    /// `covariance` is that of the estimated `parameters`, and `weight` that of the prior. Returns `None` if there are none, or fewer
+    /// than three links to compare.
     pub(crate) fn without_heavy_guesses(
         &self,
         mechanism: &Mechanism,

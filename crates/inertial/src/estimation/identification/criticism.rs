@@ -41,6 +41,10 @@ pub(crate) const NEGLIGIBLE: f64 = 1e-4;
 /// torque unit.
 const MASSES: f64 = 20.0;
 
+/// Largest duality gap of consistent bodies. The cost is half the sum of squared residuals in units of the noise: a gap of one
+/// half moves the estimate by at most one standard error.
+const GAP: f64 = 0.5;
+
 /// Usability of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Verdict {
@@ -101,6 +105,8 @@ pub enum ReasonCode {
     Drift,
     /// Masses that are far smaller or larger than in the model.
     Mass,
+    /// Search for consistent bodies that ended far from the best fit.
+    NotConverged,
 }
 
 /// Reason for a verdict.
@@ -225,6 +231,23 @@ impl Criticism {
                 ),
             );
         }
+    }
+
+    /// Assesses the duality gap of consistent bodies whose search was stopped.
+    pub fn check_gap(&mut self, gap: f64) {
+        if gap <= GAP {
+            return;
+        }
+        let distance = if gap.is_finite() {
+            let [gap, errors] = [gap, (2.0 * gap).sqrt()].map(|x| significant(x, 2));
+            format!("with a duality gap of {gap}; the best fit may be {errors} standard errors away")
+        } else {
+            "without a bound on its distance from the best fit".to_owned()
+        };
+        let message = format!(
+            "convergence: the search for consistent bodies was stopped {distance}; let it run longer"
+        );
+        self.add(ReasonCode::NotConverged, Verdict::Doubtful, message);
     }
 
     fn check_consistency(&mut self, all: f64, free: f64) {

@@ -30,7 +30,7 @@ use crate::estimation::reduction::summary::Summary;
 use crate::estimation::warning::{RotorSplit, Warning};
 use crate::linalg::{Triangle, singular_values};
 use crate::mechanism::{Body, BodyKind, Mechanism};
-use crate::optimize::Options;
+use crate::optimize::{Options, SolverStatus};
 use crate::spatial::Inertia;
 use crate::warning::Warnings;
 use crate::{Error, Result};
@@ -269,7 +269,7 @@ fn estimate(
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator != Estimator::Consistent) {
         squares = essential.fit.clone();
     }
-    let mut credible = None;
+    let (mut credible, mut is_stopped) = (None, false);
     let (parameters, values, gap, mut covariance, rotors, spread) = if options.estimator
         == Estimator::Consistent
     {
@@ -288,6 +288,8 @@ fn estimate(
             warnings.extend(found.warning());
             credible = Some(found);
         }
+        // A search that stalls at the rounding error of the cost may have no bound, but its result is the best.
+        is_stopped = matches!(fit.status, SolverStatus::Stopped | SolverStatus::StepLimit);
         let gap = fit.cost - fit.lower_bound;
         (fit.parameters, fit.values, Some(gap), fit.covariance, fit.rotors, Some(fit.parameter_covariance))
     } else if options.least_norm {
@@ -315,6 +317,9 @@ fn estimate(
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     criticism.check_mass(mechanism, &estimated);
+    if let Some(gap) = gap.filter(|_| is_stopped) {
+        criticism.check_gap(gap);
+    }
     if let Some(warning) = implausible(mechanism, &estimated)? {
         // Without constraints, single masses are arbitrary: the data determine combinations of them.
         if consistent {

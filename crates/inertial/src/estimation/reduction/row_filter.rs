@@ -13,7 +13,9 @@ const RATE: f64 = 4.0;
 /// joint at rest for all of it.
 const LOST: f64 = 0.1;
 /// Number of points at which a nonlinear function is averaged over the neighbourhood of a sample.
-const POINTS: usize = 16;
+pub(crate) const POINTS: usize = 16;
+/// Weights of these points; their sum is one.
+const POINT_WEIGHTS: [f64; POINTS] = point_weights();
 
 /// Zero-phase low-pass filter over the rows of the equations, including forces, that keeps every n-th row.
 ///
@@ -182,16 +184,34 @@ impl RowFilter {
         a * self.step
     }
 
-    /// Averages a function of the speed in the same way over speeds up to `reach` away; `apply` replaces speeds by function
-    /// values.
-    pub(crate) fn mean(v: f64, reach: f64, apply: impl Fn(&mut [f64])) -> f64 {
-        let point = |i: usize| (2.0 * i as f64 + 1.0) / POINTS as f64 - 1.0;
-        let weight = |i: usize| 9.0 - 15.0 * point(i) * point(i);
-        let total: f64 = (0..POINTS).map(weight).sum();
-        let mut values: [f64; POINTS] = std::array::from_fn(|i| v + reach * point(i));
-        apply(&mut values);
-        values.iter().enumerate().map(|(i, value)| weight(i) * value).sum::<f64>() / total
+    /// Returns the speeds up to `reach` away from a speed at which a function of the speed is averaged.
+    pub(crate) fn points(v: f64, reach: f64) -> [f64; POINTS] {
+        std::array::from_fn(|i| v + reach * point(i))
     }
+
+    /// Averages the values of a function at these speeds, with the same weight as [`RowFilter::sign`].
+    pub(crate) fn mean(values: &[f64]) -> f64 {
+        values.iter().zip(&POINT_WEIGHTS).map(|(value, weight)| weight * value).sum()
+    }
+}
+
+/// Returns the position of a point in the neighbourhood of a sample, from −1 to 1.
+const fn point(i: usize) -> f64 {
+    (2.0 * i as f64 + 1.0) / POINTS as f64 - 1.0
+}
+
+const fn point_weights() -> [f64; POINTS] {
+    let (mut weights, mut total, mut i) = ([0.0; POINTS], 0.0, 0);
+    while i < POINTS {
+        weights[i] = 9.0 - 15.0 * point(i) * point(i);
+        total += weights[i];
+        i += 1;
+    }
+    while i > 0 {
+        i -= 1;
+        weights[i] /= total;
+    }
+    weights
 }
 
 #[cfg(test)]
@@ -250,8 +270,7 @@ mod tests {
             // The jump of 2 is within one step of the fine sum.
             assert!((filter.sign(line(v, a)) - fine(v, a, &f64::signum)).abs() < 4e-4, "{v} {a}");
             // Sixteen points locate the jump to an eighth of a step, with a weight of at most 9/8.
-            let mean =
-                RowFilter::mean(v, filter.reach(a), |speeds| speeds.iter_mut().for_each(|v| *v = bend(*v)));
+            let mean = RowFilter::mean(&RowFilter::points(v, filter.reach(a)).map(bend));
             assert!((mean - fine(v, a, &bend)).abs() < 0.15, "{v} {a}");
         }
         assert_eq!(filter.sign([[0.0; 2]; 3]), 0.0);

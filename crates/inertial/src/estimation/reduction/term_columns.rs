@@ -1,9 +1,10 @@
 //! Regressor columns of joint terms, for measured samples.
 
 use crate::estimation::joint_model::expression::FormulaState;
+use crate::estimation::joint_model::stribeck::Bend;
 use crate::estimation::joint_model::terms::{Feature, GivenTerm, Term};
 use crate::estimation::reduction::measurements::Measurements;
-use crate::estimation::reduction::row_filter::RowFilter;
+use crate::estimation::reduction::row_filter::{POINTS, RowFilter};
 
 /// Ratio of a speed to its change around the sample from which the speed counts as constant: friction is then evaluated at the
 /// sample.
@@ -14,9 +15,14 @@ const STEADY: f64 = 10.0;
 pub(crate) struct ShaftSpeeds {
     /// Shaft; empty if no speeds are loaded.
     shaft: Vec<(usize, f64)>,
+    /// Speeds at the samples, followed by the [points](RowFilter::points) around each of the changing ones.
     speeds: Vec<f64>,
+    /// Number of samples.
+    count: usize,
     /// Index, speed and [reach](RowFilter::reach) of samples around which the speed changes by a tenth of its magnitude or more.
     changing: Vec<(usize, f64, f64)>,
+    /// Last two curves at these speeds.
+    curves: [Option<(Bend, Vec<f64>)>; 2],
 }
 
 impl ShaftSpeeds {
@@ -33,6 +39,7 @@ impl ShaftSpeeds {
         self.shaft.clone_from(&feature.shaft);
         self.speeds.clear();
         self.changing.clear();
+        self.curves.iter_mut().flatten().for_each(|(_, values)| values.clear());
         for (k, s) in samples.enumerate() {
             let v = feature.along(data.v(), data.nv(), s);
             self.speeds.push(v);
@@ -40,6 +47,34 @@ impl ShaftSpeeds {
             let reach = filter.reach(feature.along(data.a(), data.nv(), s));
             if v.abs() < STEADY * reach.abs() {
                 self.changing.push((k, v, reach));
+            }
+        }
+        self.count = self.speeds.len();
+        for &(_, v, reach) in &self.changing {
+            self.speeds.extend_from_slice(&RowFilter::points(v, reach));
+        }
+    }
+
+    /// Appends the column of a Stribeck curve at the loaded speeds to `out`.
+    fn append_curve(&mut self, bend: Bend, out: &mut Vec<f64>) {
+        // Curves usually come in the order of their speeds, each at half the speed of the last but one.
+        self.curves.swap(0, 1);
+        let [_, last] = &mut self.curves;
+        let (before, values) = last.get_or_insert_with(|| (bend, Vec::new()));
+        if values.len() == self.speeds.len() && bend.is_power_of(*before) {
+            bend.apply_power(values);
+        } else {
+            values.clear();
+            values.extend_from_slice(&self.speeds);
+            bend.apply(values);
+        }
+        *before = bend;
+        let (at_samples, around) = values.split_at(self.count);
+        let start = out.len();
+        out.extend_from_slice(at_samples);
+        for (&(k, v, reach), points) in self.changing.iter().zip(around.chunks_exact(POINTS)) {
+            if bend.is_bent(v, reach) {
+                out[start + k] = RowFilter::mean(points);
             }
         }
     }
@@ -79,14 +114,8 @@ impl Feature {
             (Term::CoulombPositive, _) => out.extend(samples.map(|s| 0.5 * (sign(s) + 1.0))),
             (Term::CoulombNegative, _) => out.extend(samples.map(|s| 0.5 * (sign(s) - 1.0))),
             (Term::Stribeck, Some(bend)) => {
-                let start = out.len();
                 speeds.load(self, data, samples);
-                out.extend_from_slice(&speeds.speeds);
-                bend.apply(&mut out[start..]);
-                for &(k, v, reach) in speeds.changing.iter().filter(|(_, v, reach)| bend.is_bent(*v, *reach))
-                {
-                    out[start + k] = RowFilter::mean(v, reach, |speeds| bend.apply(speeds));
-                }
+                speeds.append_curve(bend, out);
             }
             // Without a Stribeck speed the column is zero.
             (Term::Stribeck, None) => out.extend(samples.map(|_| 0.0)),
