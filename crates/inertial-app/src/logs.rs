@@ -353,13 +353,17 @@ pub fn parts(
 /// Size limit (bytes) of summaries, which have some kilobytes per joint.
 const LIMIT: u64 = 64 << 20;
 
-/// Returns the summary if an input is one: held by the caller, or a file that ends in `.summary` or `.json`.
+/// Returns whether a file with this name is read as a summary: it ends in `.summary` or `.json`.
+pub fn is_summary_name(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "json" || e == "summary")
+}
+
+/// Returns the summary if an input is one: held by the caller, or a file with the name of one.
 pub(crate) fn saved_summary(context: &Context<'_>, name: &str) -> Result<Option<Summary>> {
     if let Some(given) = context.inputs.summary(name) {
         return Ok(Some(given.clone()));
     }
-    let named = Path::new(name).extension().is_some_and(|e| e == "json" || e == "summary");
-    if !named {
+    if !is_summary_name(Path::new(name)) {
         return Ok(None);
     }
     let mut text = String::new();

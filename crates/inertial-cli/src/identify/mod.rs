@@ -4,13 +4,14 @@ mod jobs;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use inertial::estimation::{ColumnOrder, PriorKind, Quantity};
 use inertial::identifiability::Measured;
 use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Offset, Positions, Solver};
 use inertial_app::estimate::{Estimate, SOLVERS_AS_ESTIMATORS};
 use inertial_app::gains::Payload;
+use inertial_app::logs::is_summary_name;
 use inertial_app::setting::Setting;
 use inertial_app::unknowns::Unknowns;
 use inertial_app::{Model, flight, follow, gains, identify, payload, regressor};
@@ -237,7 +238,7 @@ pub struct Args {
     /// Print the result as JSON
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
-    /// Write a summary of the logs, to be merged or identified from later
+    /// Write a summary of the logs (.summary), to be merged or identified from later
     #[arg(long, value_name = "PATH", help_heading = OUTPUT, hide_short_help = true)]
     summary_out: Option<PathBuf>,
     #[command(flatten)]
@@ -318,6 +319,9 @@ impl Args {
         let joints = self.out.as_deref().map(|out| shell.disk().joint_file(out)).transpose()?;
         let files = self.out.iter().chain(&joints).chain(&self.summary_out);
         shell.reserve(files.chain(self.pictures.outputs()))?;
+        if let Some(path) = self.summary_out.as_deref().filter(|path| !is_summary_name(path)) {
+            bail!("--summary-out {}: expected a name ending in .summary or .json", path.display());
+        }
         let mut model = Model::load(self.model_name(), &self.options.options(), shell.disk())?;
         if self.follow.is_none() && self.measured != Some(Measured::Momentum) {
             let logs = [&self.logs[..], &self.validate, &self.unloaded, &self.loaded].concat();

@@ -104,6 +104,8 @@ fn two_outputs_at_one_path_are_refused_before_the_work() {
     let out = folder.path("out").display().to_string();
     let line = refused(&["identify", MODEL, &log, "--summary-out", &out, "--report", &out]);
     assert!(line.contains("two results would be written"), "{line}");
+    let line = refused(&["identify", MODEL, &log, "--summary-out", &out]);
+    assert!(line.contains("expected a name ending in .summary or .json"), "{line}");
     assert_eq!(folder.names(), ["l.csv"]);
 }
 

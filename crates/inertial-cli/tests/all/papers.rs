@@ -183,7 +183,7 @@ fn marks_are_counted_as_on_the_page() {
         let arguments = row[1].trim_matches('`').strip_prefix("inertial ").unwrap();
         let bodies = results.of(arguments)["bodies"].as_array().unwrap();
         let (rotors, links): (Vec<_>, Vec<_>) =
-            bodies.iter().partition(|b| b["name"].as_str().unwrap().ends_with(".rotor"));
+            bodies.iter().partition(|b| b["name"].as_str().unwrap().contains(".rotor"));
         let count = |bodies: &[&Value], parameter: &str, status: &str| {
             bodies.iter().filter(|b| b["parameters"][parameter] == status).count()
         };

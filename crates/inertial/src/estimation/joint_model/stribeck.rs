@@ -150,7 +150,7 @@ pub(crate) fn node(k: f64) -> f64 {
 fn node_speed(k: usize) -> f64 {
     let below = NODES - 1 - k;
     let odd = if below % 2 == 1 { std::f64::consts::FRAC_1_SQRT_2 } else { 1.0 };
-    FASTEST * odd * 0.5f64.powi((below / 2) as i32)
+    FASTEST * odd / f64::from(1u32 << (below / 2))
 }
 
 #[cfg(test)]
