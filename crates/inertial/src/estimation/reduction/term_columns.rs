@@ -1,7 +1,7 @@
 //! Regressor columns of joint terms, for measured samples.
 
 use crate::estimation::joint_model::expression::FormulaState;
-use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::stribeck::{Bend, MOST_POWERS};
 use crate::estimation::joint_model::terms::{Feature, GivenTerm, Term};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::row_filter::{POINTS, RowFilter};
@@ -22,7 +22,17 @@ pub(crate) struct ShaftSpeeds {
     /// Index, speed and [reach](RowFilter::reach) of samples around which the speed changes by a tenth of its magnitude or more.
     changing: Vec<(usize, f64, f64)>,
     /// Last two curves at these speeds.
-    curves: [Option<(Bend, Vec<f64>)>; 2],
+    curves: [Curve; 2],
+}
+
+/// Values of a Stribeck curve.
+#[derive(Debug, Default)]
+struct Curve {
+    /// Speed and exponent; `None` before the first use.
+    bend: Option<Bend>,
+    /// Number of powers since the last exponential.
+    powers: usize,
+    values: Vec<f64>,
 }
 
 impl ShaftSpeeds {
@@ -39,7 +49,7 @@ impl ShaftSpeeds {
         self.shaft.clone_from(&feature.shaft);
         self.speeds.clear();
         self.changing.clear();
-        self.curves.iter_mut().flatten().for_each(|(_, values)| values.clear());
+        self.curves.iter_mut().for_each(|curve| curve.bend = None);
         for (k, s) in samples.enumerate() {
             let v = feature.along(data.v(), data.nv(), s);
             self.speeds.push(v);
@@ -59,16 +69,17 @@ impl ShaftSpeeds {
     fn append_curve(&mut self, bend: Bend, out: &mut Vec<f64>) {
         // Curves usually come in the order of their speeds, each at half the speed of the last but one.
         self.curves.swap(0, 1);
-        let [_, last] = &mut self.curves;
-        let (before, values) = last.get_or_insert_with(|| (bend, Vec::new()));
-        if values.len() == self.speeds.len() && bend.is_power_of(*before) {
+        let [_, Curve { bend: before, powers, values }] = &mut self.curves;
+        if before.is_some_and(|before| bend.is_power_of(before)) && *powers < MOST_POWERS {
             bend.apply_power(values);
+            *powers += 1;
         } else {
             values.clear();
             values.extend_from_slice(&self.speeds);
             bend.apply(values);
+            *powers = 0;
         }
-        *before = bend;
+        *before = Some(bend);
         let (at_samples, around) = values.split_at(self.count);
         let start = out.len();
         out.extend_from_slice(at_samples);
