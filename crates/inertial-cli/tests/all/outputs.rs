@@ -23,9 +23,14 @@ fn keeps(folder: &Folder, input: &str, args: &[&str]) {
 fn a_report_does_not_replace_the_log_it_is_of() {
     let folder = Folder::new();
     let log = folder.file("l.csv", log(400));
-    for out in ["--report", "--summary-out"] {
-        keeps(&folder, &log, &["identify", MODEL, &log, out, &log]);
-    }
+    keeps(&folder, &log, &["identify", MODEL, &log, "--report", &log]);
+    let summary = folder.path("l.summary").display().to_string();
+    assert_eq!(run(&["identify", MODEL, &log, "--summary-out", &summary]).status, 0);
+    keeps(&folder, &summary, &["identify", MODEL, &summary, "--summary-out", &summary]);
+    // A log does not have the name of a summary.
+    let before = fs::read(&log).unwrap();
+    refused(&["identify", MODEL, &log, "--summary-out", &log]);
+    assert_eq!(fs::read(&log).unwrap(), before);
     keeps(&folder, &log, &["validate", MODEL, &log, "--report", &log]);
     let other = folder.file("other.csv", crate::identify::log(400));
     keeps(
