@@ -350,7 +350,7 @@ pub fn parts(
     })
 }
 
-/// Size limit (bytes) of summaries, which have some kilobytes per joint.
+/// Size limit (bytes) of summaries. Those of seven-axis arms with automatic terms have 6 MB.
 const LIMIT: u64 = 64 << 20;
 
 /// Returns whether a file with this name is read as a summary: it ends in `.summary` or `.json`.
