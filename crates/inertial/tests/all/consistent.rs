@@ -431,4 +431,6 @@ fn a_stopped_search_is_doubtful() {
     assert!(complete.duality_gap.unwrap() < 1e-3 && !reasons(&complete), "{:?}", complete.reasons);
     assert!(stopped.duality_gap.unwrap() > 0.5 && reasons(&stopped), "{:?}", stopped.reasons);
     assert!(stopped.verdict >= Some(Verdict::Doubtful));
+    // The large residual has this cause and no other.
+    assert!(stopped.reasons.iter().all(|r| r.code != ReasonCode::Consistency), "{:?}", stopped.reasons);
 }

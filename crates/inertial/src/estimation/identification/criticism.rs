@@ -43,7 +43,7 @@ const MASSES: f64 = 20.0;
 
 /// Largest duality gap of consistent bodies. The cost is half the sum of squared residuals in units of the noise: a gap of one
 /// half moves the estimate by at most one standard error.
-const GAP: f64 = 0.5;
+pub(crate) const GAP: f64 = 0.5;
 
 /// Usability of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -233,11 +233,8 @@ impl Criticism {
         }
     }
 
-    /// Assesses the duality gap of consistent bodies whose search was stopped.
-    pub fn check_gap(&mut self, gap: f64) {
-        if gap <= GAP {
-            return;
-        }
+    /// Adds that the search for consistent bodies was stopped with a duality gap above [`GAP`].
+    pub fn add_gap(&mut self, gap: f64) {
         let distance = if gap.is_finite() {
             let [gap, errors] = [gap, (2.0 * gap).sqrt()].map(|x| significant(x, 2));
             format!("with a duality gap of {gap}; the best fit may be {errors} standard errors away")

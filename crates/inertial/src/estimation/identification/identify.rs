@@ -12,7 +12,7 @@ use crate::estimation::consistent::prior::Prior;
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit, PriorKind};
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::{Estimator, Solver};
-use crate::estimation::identification::criticism::{Criticism, Verdict};
+use crate::estimation::identification::criticism::{Criticism, GAP, Verdict};
 use crate::estimation::identification::excited::Hidden;
 use crate::estimation::identification::least_norm::least_norm;
 use crate::estimation::identification::residuals::validate;
@@ -313,12 +313,14 @@ fn estimate(
     let std_errors: Vec<f64> = covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect();
     let fit = validate(equations, summary, &values)?;
     let consistent = options.estimator == Estimator::Consistent;
-    let mut criticism = Criticism::new(equations, summary, &squares, &fit, consistent)?;
+    // A fit that is far from the best one is no evidence against consistent bodies.
+    let far = gap.filter(|gap| is_stopped && *gap > GAP);
+    let mut criticism = Criticism::new(equations, summary, &squares, &fit, consistent && far.is_none())?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     criticism.check_mass(mechanism, &estimated);
-    if let Some(gap) = gap.filter(|_| is_stopped) {
-        criticism.check_gap(gap);
+    if let Some(gap) = far {
+        criticism.add_gap(gap);
     }
     if let Some(warning) = implausible(mechanism, &estimated)? {
         // Without constraints, single masses are arbitrary: the data determine combinations of them.
