@@ -10,13 +10,13 @@
 use std::collections::VecDeque;
 
 use num_traits::{One, Zero};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use super::base_parameters::Written;
 use super::certificate::Question;
 use super::configurations::{Site, dead_point};
 use super::lifting::Start;
-use super::probe::Probe;
+use super::probe::{Inquiry, Probe};
 use super::random_walk::Walk;
 use crate::Result;
 use crate::linalg::{Double, Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
@@ -39,6 +39,9 @@ const NOISE_STEP: f64 = 1e3;
 
 /// Ratio of consecutive pivots that does not occur in a gradual decrease.
 const LARGE_STEP: f64 = 1e6;
+
+/// Largest factor by which a valid pivot differs between two mechanisms at the distance of rounding errors.
+const MOST_CHANGE: f64 = 2.0;
 
 /// Number of consecutive configurations without a new row after which sampling stops.
 const QUIET: usize = 4;
@@ -69,6 +72,62 @@ struct Sample<const N: usize> {
     velocities: Vec<(usize, Motion<Wide<N>>)>,
     /// Closure error of the loops.
     open: f64,
+}
+
+/// Random configuration, and the seed of the motions through it.
+struct Draw {
+    q: Vec<f64>,
+    seed: u64,
+}
+
+/// Evaluation of rows at random configurations.
+struct Sampler<'a> {
+    inquiry: Inquiry<'a>,
+    /// Number of motions through each configuration.
+    directions: usize,
+    /// Number of orders in time.
+    orders: usize,
+}
+
+impl Sampler<'_> {
+    /// Evaluates rows and velocities of a mechanism at one configuration.
+    fn sample<const N: usize>(&self, site: &Site<'_, '_, N>, draw: &Draw) -> Result<Sample<N>> {
+        let source = &mut SplitMix::new(draw.seed);
+        let (assembled, left) = site.refine(&draw.q)?;
+        let assembled = site.in_own_units(&assembled);
+        let start = Start::new(&assembled, &site.dependent).map_err(|_| dead_point())?;
+        let mut probe = Probe::random(&start, self.inquiry, self.directions, source);
+        let (mut rows, mut velocities) = (Vec::new(), Vec::new());
+        for _ in 0..self.orders {
+            let advanced = probe.advance(source, |row| {
+                let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
+                // Skip rows that contain only rounding errors.
+                if size > Wide::<N>::TOLERANCE {
+                    let scale = Wide::from(size.recip());
+                    rows.push(row.iter().map(|&x| x * scale).collect());
+                }
+            });
+            advanced.map_err(|_| dead_point())?;
+        }
+        probe.velocities(|body, v| velocities.push((body, *v)));
+        Ok(Sample { rows, velocities, open: left.max(probe.slack()) })
+    }
+
+    /// Evaluates the given rows of the given draws for another mechanism, row-major; `None` if its loops do not close.
+    fn rows_of<const N: usize>(
+        &self,
+        site: &Site<'_, '_, N>,
+        used: &[(Draw, Vec<usize>)],
+    ) -> Option<Vec<Wide<N>>> {
+        let rows_at = |(draw, rows): &(Draw, Vec<usize>)| {
+            let sample = self.sample(site, draw).ok()?;
+            let closes = sample.open <= Wide::<N>::TOLERANCE;
+            let rows = closes.then(|| rows.iter().map(|&n| sample.rows.get(n).cloned()));
+            rows?.collect::<Option<Vec<_>>>()
+        };
+        let samples: Vec<_> = used.par_iter().map(rows_at).collect::<Option<_>>()?;
+        Some(samples.into_iter().flatten().flatten().collect())
+    }
 }
 
 /// Properties of a mechanism that are known before it is sampled.
@@ -110,8 +169,14 @@ pub struct Extended<const N: usize> {
 }
 
 impl<const N: usize> Extended<N> {
-    /// Samples a mechanism.
-    pub fn new(question: &Question<'_>, site: &Site<'_, '_, N>, known: Known) -> Result<Self> {
+    /// Samples a mechanism. `nearby` returns a mechanism at the distance of rounding errors with the same relations; it
+    /// is called if small pivots may be rounding errors.
+    pub fn new<'a, 'm>(
+        question: &Question<'_>,
+        site: &Site<'a, 'm, N>,
+        known: Known,
+        nearby: impl Fn() -> Option<Site<'a, 'm, N>>,
+    ) -> Result<Self> {
         let Known { snap, expected, blurred, closes, noise } = known;
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
@@ -129,31 +194,13 @@ impl<const N: usize> Extended<N> {
         let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); bodies];
         let mut rounded_spans = vec![Echelon::<f64>::new(6, Pivot::Largest); bodies];
         let (mut open, mut quiet) = (0.0f64, 0);
-        let sample = |q: &[f64], source: &mut SplitMix| -> Result<Sample<N>> {
-            let (assembled, left) = site.refine(q)?;
-            let assembled = site.in_own_units(&assembled);
-            let start = Start::new(&assembled, &site.dependent).map_err(|_| dead_point())?;
-            let mut probe = Probe::random(&start, inquiry, directions, source);
-            let (mut rows, mut velocities) = (Vec::new(), Vec::new());
-            for _ in 0..orders {
-                let advanced = probe.advance(source, |row| {
-                    let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
-                    // Skip rows that contain only rounding errors.
-                    if size > Wide::<N>::TOLERANCE {
-                        let scale = Wide::from(size.recip());
-                        rows.push(row.iter().map(|&x| x * scale).collect());
-                    }
-                });
-                advanced.map_err(|_| dead_point())?;
-            }
-            probe.velocities(|body, v| velocities.push((body, *v)));
-            Ok(Sample { rows, velocities, open: left.max(probe.slack()) })
-        };
+        let sampler = Sampler { inquiry, directions, orders };
         // The batch size does not depend on the number of threads.
         let together = TOGETHER[usize::from(width > LARGE)];
         // More rows than columns, so that no pivot is small by accident.
         let mut left = expected.map_or(width, |r| 4 * r) + 30;
-        let mut samples: VecDeque<Result<Sample<N>>> = VecDeque::new();
+        let mut samples: VecDeque<Result<(Draw, Sample<N>)>> = VecDeque::new();
+        let mut used: Vec<(Draw, Vec<usize>)> = Vec::new();
         let mut skipped = 0;
         while left > 0 {
             left -= 1;
@@ -161,22 +208,23 @@ impl<const N: usize> Extended<N> {
                 let mut draws = Vec::new();
                 for k in 0..together {
                     match walk.step() {
-                        Ok(()) => draws.push((walk.q.clone(), SplitMix::new(source.next_u64()))),
+                        Ok(()) => draws.push(Draw { q: walk.q.clone(), seed: source.next_u64() }),
                         Err(error) if k == 0 => return Err(error),
                         Err(_) => break,
                     }
                 }
-                let of = |(q, mut source): (Vec<f64>, SplitMix)| sample(&q, &mut source);
+                let of = |draw: Draw| sampler.sample(site, &draw).map(|sample| (draw, sample));
                 samples = draws.into_par_iter().map(of).collect::<Vec<_>>().into();
             }
-            let Some(sample) = samples.pop_front().transpose()? else { break };
+            let Some((draw, sample)) = samples.pop_front().transpose()? else { break };
             if closes && sample.open > Wide::<N>::TOLERANCE && skipped < MOST_SKIPPED {
                 skipped += 1;
                 left += 1;
                 continue;
             }
             let before = (span.rank(), rough.rank());
-            for row in sample.rows {
+            let mut kept = Vec::new();
+            for (n, row) in sample.rows.into_iter().enumerate() {
                 if expected.is_none() {
                     span.insert(&row);
                 } else {
@@ -189,7 +237,9 @@ impl<const N: usize> Extended<N> {
                     }
                 }
                 matrix.extend(row);
+                kept.push(n);
             }
+            used.push((draw, kept));
             for (body, v) in sample.velocities {
                 spans[body].insert(v.to_vector().as_slice());
                 rounded_spans[body].insert(v.to_vector().map(f64::from).as_slice());
@@ -217,7 +267,19 @@ impl<const N: usize> Extended<N> {
         // If the loops do not close to the last digit, or relations hold only up to rounding, rounding errors also
         // enter squared. A large step between pivots then separates the intended rank from the squared rounding errors.
         let mut truncated = false;
-        if blurred || open > Wide::<N>::TOLERANCE {
+        let sizes_nearby = || {
+            let doubtful = open <= Wide::<N>::TOLERANCE && found.rank().kept <= noise;
+            let nearby = doubtful.then(nearby).flatten()?;
+            sampler.rows_of(&nearby, &used).map(|rows| FullPivots::sizes_at(rows, width, &found.places))
+        };
+        if let Some(sizes) = sizes_nearby() {
+            let changes =
+                |(a, b): (&f64, &f64)| !(b.recip() * a < MOST_CHANGE && a.recip() * b < MOST_CHANGE);
+            if let Some(valid) = sizes.iter().zip(&found.sizes).position(changes) {
+                truncated = true;
+                found.truncate(valid);
+            }
+        } else if blurred || open > Wide::<N>::TOLERANCE {
             let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
             if let Some(last) = found.sizes.windows(2).position(step) {
                 truncated = last + 1 < found.places.len();

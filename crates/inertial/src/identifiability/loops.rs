@@ -51,6 +51,13 @@ const FAINT: f64 = 100.0;
 /// Pivots up to this may be rounding errors of double precision.
 const NOISE: f64 = 2e-14;
 
+/// Distance of the mechanism that shows which pivots are rounding errors: far above the rounding error of doubles, so
+/// that such pivots grow by orders of magnitude, and small for valid pivots.
+const NEARBY: f64 = 1e-13;
+
+/// Minimum distance of that mechanism, in rounding errors of the file.
+const NEARBY_ERRORS: f64 = 100.0;
+
 /// Pivots up to this multiple of the rounding error of the file may be rounding errors.
 const AMPLIFIED: f64 = 50.0;
 
@@ -269,7 +276,15 @@ impl<'m> Loops<'m> {
         let is_exact = self.snap == 0.0 || limits.is_exact() && (moved == 0.0 || !limits.is_coarse());
         let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * moved.max(limits.axes)) };
         let known = Known { snap: self.snap, expected, blurred: unresolved, closes: open <= RELATED, noise };
-        let mut found = Extended::new(question, &site, known)?;
+        // A mechanism with the same relations; others, which were not recognised, do not hold there.
+        let distance = NEARBY.max(NEARBY_ERRORS * moved.max(limits.axes));
+        let nearby = || {
+            let source = &mut SplitMix::new(VIEWS_SEED);
+            let first = (!limits.is_coarse() && repaired.is_none()).then(|| &views.configurations[0])?;
+            let at = relations.neighbour(first, &site.geometry, distance, source)?;
+            Some(Site::new(&self.closed, &self.assembly, site.in_file_units(&at), views.q.clone()))
+        };
+        let mut found = Extended::new(question, &site, known, nearby)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.
         unresolved = found.truncated;
         // Equal angles and distances of skew axes are not restored, nor are relations without a family that bounds
@@ -281,7 +296,8 @@ impl<'m> Loops<'m> {
         unresolved |= beyond;
         unresolved |= rivals.iter().any(|rank| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
-            found = Extended::new(question, &site, Known { expected: None, blurred: false, ..known })?;
+            let known = Known { expected: None, blurred: false, ..known };
+            found = Extended::new(question, &site, known, nearby)?;
             unresolved = found.truncated;
             let least = found.rank.rank;
             if expected.is_some_and(|rank| rank > least) {

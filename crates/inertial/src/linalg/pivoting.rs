@@ -72,6 +72,23 @@ impl<T: Number> FullPivots<T> {
         Self { places, sizes, matrix }
     }
 
+    /// Eliminates a row-major matrix with given pivots and returns their sizes relative to the first.
+    pub fn sizes_at(mut matrix: Vec<T>, columns: usize, places: &[(usize, usize)]) -> Vec<f64> {
+        let mut sizes = vec![0.0; places.len()];
+        for (k, &(row, column)) in places.iter().enumerate() {
+            let pivot = matrix[row * columns..(row + 1) * columns].to_vec();
+            sizes[k] = pivot[column].weight();
+            let Some(inverse) = pivot[column].inverse() else { break };
+            for &(other, _) in &places[k + 1..] {
+                let target = &mut matrix[other * columns..(other + 1) * columns];
+                let factor = target[column] * inverse;
+                places[k + 1..].iter().for_each(|&(_, c)| target[c].subtract_product(factor, pivot[c]));
+            }
+        }
+        let first = sizes.first().copied().unwrap_or(1.0);
+        sizes.iter().map(|size| size / first).collect()
+    }
+
     /// Removes the pivots after the first `rank`.
     pub fn truncate(&mut self, rank: usize) {
         self.places.truncate(rank);
@@ -101,13 +118,17 @@ mod tests {
         let (rows, inner, columns) = (20, 7, 12);
         let mut random = |n: usize| (0..n).map(|_| Double::random(&mut source)).collect::<Vec<_>>();
         let (a, b) = (random(rows * inner), random(inner * columns));
-        let product = (0..rows * columns)
+        let product: Vec<Double> = (0..rows * columns)
             .map(|k| {
                 let (i, j) = (k / columns, k % columns);
                 (0..inner).fold(Double::from(0.0), |sum, l| sum + a[i * inner + l] * b[l * columns + j])
             })
             .collect();
-        let rank = FullPivots::new(product, columns, 1e-20).rank();
+        let again = product.clone();
+        let found = FullPivots::new(product, columns, 1e-20);
+        let sizes = FullPivots::sizes_at(again, columns, &found.places);
+        assert!(sizes.iter().zip(&found.sizes).all(|(a, b)| (a - b).abs() < 1e-12 * b), "{sizes:?}");
+        let rank = found.rank();
         assert_eq!(rank.rank, inner);
         assert!(rank.kept > 1e-4 && rank.dropped < 1e-28, "{rank:?}");
     }

@@ -5,7 +5,7 @@ use num_traits::{One, Zero};
 
 use super::relations::{Link, Relations, Vectors, is_new};
 use super::{Along, Family, Oriented, Values};
-use crate::linalg::{Echelon, Number, Pivot, Wide};
+use crate::linalg::{Echelon, Number, Pivot, SplitMix, Wide};
 use crate::mechanism::{Assembled, AssembledLoop, Closing, Geometry};
 use crate::spatial::{Field, Pose, skew};
 
@@ -33,6 +33,23 @@ impl<const N: usize> Relations<N> {
             .filter(|(_, moved)| *moved <= MOST_MOVED * self.tolerance)
             .or_else(|| self.nearest_with(at, geometry, &[]))
             .filter(|(_, moved)| *moved <= MOST_MOVED * self.tolerance)
+    }
+
+    /// Returns a random mechanism at a small distance (rad, or relative to the size of the mechanism) that has the same
+    /// relations.
+    pub fn neighbour(
+        &self,
+        at: &Assembled<Wide<N>>,
+        geometry: &Geometry<Wide<N>>,
+        distance: f64,
+        source: &mut SplitMix,
+    ) -> Option<Assembled<Wide<N>>> {
+        let mut shifted = self.clone();
+        let view = shifted.views.first_mut()?;
+        for v in view.directions.iter_mut().chain(&mut view.points) {
+            *v += Vector3::from_fn(|_, _| Wide::random(source)) * Wide::from(distance);
+        }
+        shifted.nearest_with(at, geometry, &self.equal_lengths()).map(|found| found.0)
     }
 
     fn nearest_with(
@@ -335,7 +352,7 @@ fn frame_about<T: Number>(axis: &Vector3<T>) -> Matrix3<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{Double, SplitMix};
+    use crate::linalg::Double;
 
     #[test]
     fn factors_of_a_gram_matrix_solve_it() {
