@@ -46,9 +46,9 @@ weak, and why. --prior-summary FILE adds the information of earlier logs (identi
 --summary-out): the motion then excites what is not yet known.
 
 With --measured momentum the robot flies freely: the motion is that of its joints and reaction
-wheels, velocities at knots, for identify --measured momentum with noisy rates. A
---workspace is then a box about the base, in its frame. --trajectory cycloid --criterion paper
-is the published method: in every interval each joint moves by its range in one direction, and
+wheels, velocities at knots, for identify --measured momentum with noisy rates. A --workspace is
+then a box about the base, in its frame. --trajectory cycloid is the published method (by default
+with --criterion paper): in every interval each joint moves by its range in one direction, and
 --combinations selects the combinations of directions, one per interval.
 
 --out NAME.csv writes t, q.J, dq.J, ddq.J; NAME.yaml a ROS JointTrajectory; NAME.json or NAME.toml
@@ -99,10 +99,9 @@ pub struct Args {
     #[arg(long, value_name = "WHICH", value_parser = choice::<Combinations>(),
           default_value = usual().combinations.word(), help_heading = SEARCH, hide_short_help = true)]
     combinations: Combinations,
-    /// Criterion to minimize
-    #[arg(long, value_name = "CRITERION", value_parser = choice::<Goal>(), default_value = usual().criterion.word(),
-          help_heading = SEARCH, hide_short_help = true)]
-    criterion: Goal,
+    /// Criterion to minimize [default: d; for the cycloids of a free flight paper]
+    #[arg(long, value_name = "CRITERION", value_parser = choice::<Goal>(), help_heading = SEARCH, hide_short_help = true)]
+    criterion: Option<Goal>,
     /// Weight of the speeds in --criterion paper
     #[arg(long, value_name = "W", default_value_t = usual().weight, help_heading = SEARCH, hide_short_help = true)]
     weight: f64,

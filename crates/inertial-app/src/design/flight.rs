@@ -73,7 +73,7 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
         o.duration = own.duration;
         o.interval = own.duration / intervals as f64;
         o.rate = own.rate;
-        o.criterion = own.goal();
+        o.criterion = own.criterion(Measured::Momentum);
         o.others = others;
         o.robust = own.robust_by;
         o.limits = own.limits();
@@ -92,7 +92,7 @@ fn cycloids(
     noise: Vec<f64>,
     intervals: usize,
 ) -> Result<CycloidOptions> {
-    let weight = match own.criterion {
+    let weight = match own.goal(Measured::Momentum) {
         Goal::Paper => own.weight,
         Goal::Condition => 0.0,
         _ => {

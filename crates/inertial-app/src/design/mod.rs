@@ -20,7 +20,7 @@ use crate::progress::Unit;
 use crate::setting::Setting;
 use crate::{Context, Error, Located, Model, Result, ensure_option};
 pub use outcome::{Format, ModelSize, Outcome, Reached};
-use subject::{on_plate, room, subject};
+use subject::{measured, on_plate, room, subject};
 
 /// Options of a design.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,10 +45,10 @@ pub struct Options {
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Combinations>")]
     pub combinations: Combinations,
-    /// Criterion to minimise.
-    #[serde(with = "choice")]
-    #[schemars(with = "choice::Words<Goal>")]
-    pub criterion: Goal,
+    /// Criterion to minimise; by default `d`, for the cycloids of a free flight `paper`.
+    #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Goal>>")]
+    pub criterion: Option<Goal>,
     /// Weight of the speeds in the criterion `paper`.
     pub weight: f64,
     /// Measured quantities; joint torques by default, with a floating base also the base wrench.
@@ -117,7 +117,7 @@ impl Default for Options {
             intervals: None,
             seeds: None,
             combinations: Combinations::First,
-            criterion: Goal::D,
+            criterion: None,
             weight: 1.0,
             measured: None,
             joints: None,
@@ -230,7 +230,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
         o.family = own.family();
         o.duration = own.duration;
         o.rate = own.rate;
-        o.criterion = own.goal();
+        o.criterion = own.criterion(measured(own, mechanism));
         o.robust = own.robust_by;
         o.start = start;
         o.starts = own.starts;
@@ -364,8 +364,14 @@ impl Options {
         }
     }
 
-    fn goal(&self) -> Criterion {
-        match self.criterion {
+    /// Returns the criterion that is given, or the default of the experiment.
+    fn goal(&self, measured: Measured) -> Goal {
+        let published = self.trajectory == Some(Shape::Cycloid) && measured == Measured::Momentum;
+        self.criterion.unwrap_or(if published { Goal::Paper } else { Goal::D })
+    }
+
+    fn criterion(&self, measured: Measured) -> Criterion {
+        match self.goal(measured) {
             Goal::D => Criterion::D,
             Goal::A => Criterion::A,
             Goal::E => Criterion::E,

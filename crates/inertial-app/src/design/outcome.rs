@@ -75,13 +75,14 @@ pub struct ModelSize {
 
 /// Returns the meaning of the criterion's value. The published method for cycloids of free flights does not divide by the noise.
 fn meaning(own: &Options, mechanism: &Mechanism) -> &'static str {
-    let published = own.trajectory == Some(Shape::Cycloid) && measured(own, mechanism) == Measured::Momentum;
-    match own.criterion {
+    let measured = measured(own, mechanism);
+    let published = own.trajectory == Some(Shape::Cycloid) && measured == Measured::Momentum;
+    match own.goal(measured) {
         Goal::Condition if published => "condition number of the regressor, not divided by the noise",
         Goal::Paper if published => {
             "condition number of the regressor, not divided by the noise, plus the weight over the mean square of the speeds"
         }
-        _ => own.goal().meaning(),
+        _ => own.criterion(measured).meaning(),
     }
 }
 
@@ -129,7 +130,7 @@ impl Outcome {
             },
             measured: measured(own, mechanism).name(),
             criterion: Reached {
-                name: own.goal().name(),
+                name: own.criterion(measured(own, mechanism)).name(),
                 meaning: meaning(own, mechanism),
                 value: design.criterion,
                 searches: design.searches,

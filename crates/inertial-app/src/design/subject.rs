@@ -8,8 +8,8 @@ use nalgebra::{DMatrix, Vector3};
 
 use super::Options;
 use crate::choice::{Coupling, Friction, Offset};
-use crate::logs::saved_summary;
 use crate::setting::Setting;
+use crate::summary_file::saved_summary;
 use crate::unknowns::Unknowns;
 use crate::{Context, Error, Located, Model, Result, ensure_option};
 
