@@ -19,6 +19,7 @@ mod pga;
 mod pool;
 mod prepare;
 mod regressor;
+mod studies;
 mod summary;
 mod work;
 
@@ -52,6 +53,10 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(jobs::identify, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::identify_fleet, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::validate, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::ranks, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::leg, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::slow, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::flight, module)?)?;
     module.add_function(wrap_pyfunction!(options::options, module)?)?;
     module.add_function(wrap_pyfunction!(options::set_arithmetic, module)?)?;
     module.add_function(wrap_pyfunction!(call::write_file, module)?)?;

@@ -144,6 +144,17 @@ def test_free_flight(tmp_path):
         follows(found.stdout)
 
 
+def test_studies():
+    ranks = inertial.studies.sampled_rank(samples=500)
+    follows(ranks.to_dict())
+    assert ranks.rank == 25 and "sampled-rank" in str(ranks)
+    follows(inertial.studies.leg_on_bench().to_dict())
+    slow = inertial.studies.slow_motion()
+    follows(slow.to_dict())
+    assert slow.to_dict() == json.loads(program("demo", "slow-motion", "--json").stdout)
+    follows(inertial.studies.space_robot(designs=False).to_dict())
+
+
 def test_results(tmp_path):
     robot = inertial.Mechanism.builtin("planar-2r")
     design = inertial.design(robot, duration=4, starts=1, iterations=3, friction="viscous")

@@ -19,7 +19,7 @@ Bad inputs raise :class:`Error` or one of its subclasses in :mod:`inertial.error
 
 from __future__ import annotations
 
-from . import errors, pga
+from . import errors, pga, studies
 from ._inertial import Error, __version__
 from ._result import Result
 from .arithmetic import set_arithmetic
@@ -82,5 +82,6 @@ __all__ = [
     "prepare",
     "set_arithmetic",
     "simulate",
+    "studies",
     "validate",
 ]
