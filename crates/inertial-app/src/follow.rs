@@ -64,7 +64,7 @@ impl Options {
             if seconds.is_some_and(|s| !SECONDS.contains(&s)) {
                 return Err(Error::option(
                     name,
-                    format!("expected a time from {:?} to {:?} s", SECONDS.start(), SECONDS.end()),
+                    format!("expected a time from {:e} to {:e} s", SECONDS.start(), SECONDS.end()),
                 ));
             }
         }

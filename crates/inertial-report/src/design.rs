@@ -18,7 +18,7 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
     );
     let _ = match weak.len() {
         0 => writeln!(out, "All unknowns can be estimated well."),
-        n => writeln!(out, "{} stay weak (listed below).", plural(n, "unknown", "unknowns")),
+        n => writeln!(out, "{} weak (listed below).", plural(n, "unknown is", "unknowns are")),
     };
     let _ = writeln!(
         out,
@@ -40,7 +40,7 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
     out += &table(style, ["unknown", "model value", "expected standard error", "relative"], 3, rows);
     out += "relative: to the model value, but at least to a hundredth of the largest of its kind\n";
     if !weak.is_empty() {
-        let _ = writeln!(out, "\n{} stay weak:", plural(weak.len(), "unknown", "unknowns"));
+        let _ = writeln!(out, "\n{} weak:", plural(weak.len(), "unknown is", "unknowns are"));
         for e in weak {
             let _ = writeln!(out, "  {}: {}", e.name, e.reason.as_deref().unwrap_or_default());
         }

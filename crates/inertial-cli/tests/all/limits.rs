@@ -23,7 +23,7 @@ fn cut_offs_beyond_all_reason_are_refused() {
     for filter in ["butterworth", "savitzky-golay"] {
         for cutoff in ["1e-320", "1e-200", "1e-30", "9e-7", "2e9", "1e200"] {
             let line = refusal(&["identify", MODEL, &log, "--cutoff", cutoff, "--filter", filter]);
-            assert!(line.contains("from 1e-6 to 1000000000.0 Hz"), "{line}");
+            assert!(line.contains("from 1e-6 to 1e9 Hz"), "{line}");
         }
     }
     // A hundred-thousandth of the rate of 200 Hz.
@@ -92,7 +92,7 @@ fn streams_with_windows_beyond_all_reason_are_refused() {
     for option in ["--window", "--every", "--forget"] {
         for seconds in ["1e-300", "9e-7", "2e9", "1e300"] {
             let line = refusal(&["identify", MODEL, "--follow", &log, option, seconds]);
-            assert!(line.contains("expected a time from 1e-6 to 1000000000.0 s"), "{line}");
+            assert!(line.contains("expected a time from 1e-6 to 1e9 s"), "{line}");
         }
     }
 }

@@ -58,13 +58,14 @@ pub fn of_design(model: &Model, outcome: &Outcome, origin: Origin, context: &Con
         certificate.structural_rank,
         match weak {
             0 => ", all of them well".to_owned(),
-            n => format!("; {n} of all unknowns stay weak (expected standard error above 30 %)"),
+            1 => "; one unknown is weak (expected standard error above 30 %)".to_owned(),
+            n => format!("; {n} unknowns are weak (expected standard error above 30 %)"),
         }
     );
     page.tile(&format!("{duration} s"), "duration");
     page.tile(&format!("{} of {}", certificate.rank, certificate.structural_rank), "base parameters excited");
     page.tile(&significant(certificate.scaled_condition, 4), "condition number, columns of equal length");
-    page.tile(&weak, "unknowns stay weak");
+    page.tile(&weak, "weak unknowns");
     page.warnings = outcome.warnings.iter().map(|w| super::sentence(&w.to_string())).collect();
     page.fact("seed", outcome.seed.to_string());
     page.design = Some(serde_json::to_value(outcome)?);
