@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Subject;
 use crate::identify::{Data, Outcome};
-use crate::logs::saved_summary;
 use crate::recording::Recording;
+use crate::summary_file::saved_summary;
 use crate::{Context, Located, Model, Note, Result, ensure_option};
 
 /// Options of the identification of drive gains.

@@ -55,6 +55,7 @@ pub mod schema;
 pub mod setting;
 pub mod simulate;
 pub mod studies;
+pub mod summary_file;
 pub mod unknowns;
 pub mod validate;
 

@@ -1,8 +1,6 @@
 //! Logs and summaries: preparation of logs, and reduction to normal equations.
 
-use std::io::Read as _;
 use std::ops::{Range, RangeInclusive};
-use std::path::Path;
 
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, LogSource, Measurements, RowFilter, Summary};
@@ -15,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::choice::{self, FilterKind};
-use crate::{Context, Error, Located, Note, Result, ensure, ensure_option};
+use crate::{Context, Error, Located, Note, Result, ensure_option};
 
 /// Fraction of the work on a log that is its preparation; the rest is the summary of its samples.
 pub(crate) const PREPARED: f64 = 0.7;
@@ -136,7 +134,7 @@ pub fn parse_cutoff(text: &str) -> Result<Cutoff, String> {
         _ => match text.parse() {
             Ok(hz) if FREQUENCIES.contains(&hz) => Ok(Cutoff::Hz(hz)),
             Ok(hz) if hz > 0.0 => Err(format!(
-                "expected a frequency from {:?} to {:?} Hz, 'auto' or 'off'",
+                "expected a frequency from {:e} to {:e} Hz, 'auto' or 'off'",
                 FREQUENCIES.start(),
                 FREQUENCIES.end()
             )),
@@ -348,27 +346,4 @@ pub fn parts(
         let beyond = [start - samples.start, samples.end - end];
         Part { samples, beyond }
     })
-}
-
-/// Size limit (bytes) of summaries. Those of seven-axis arms with automatic terms have 6 MB.
-const LIMIT: u64 = 64 << 20;
-
-/// Returns whether a file with this name is read as a summary: it ends in `.summary` or `.json`.
-pub fn is_summary_name(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "json" || e == "summary")
-}
-
-/// Returns the summary if an input is one: held by the caller, or a file with the name of one.
-pub(crate) fn saved_summary(context: &Context<'_>, name: &str) -> Result<Option<Summary>> {
-    if let Some(given) = context.inputs.summary(name) {
-        return Ok(Some(given.clone()));
-    }
-    if !is_summary_name(Path::new(name)) {
-        return Ok(None);
-    }
-    let mut text = String::new();
-    context.inputs.open(name).at(name)?.take(LIMIT + 1).read_to_string(&mut text).at(name)?;
-    ensure!(text.len() as u64 <= LIMIT, "{name}: is too large for a summary");
-    let read = serde_json::from_str(&text);
-    read.map(Some).map_err(|e| Error::Input(format!("{name}: is not a summary: {e}")))
 }

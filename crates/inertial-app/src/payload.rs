@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::curves::{Curves, Piece, Told, Track};
 use crate::estimate::{Estimate, Subject};
 use crate::identify::{check_holdout, check_writable};
-use crate::logs::{LogOptions, saved_summary};
+use crate::logs::LogOptions;
 use crate::recording::Recording;
+use crate::summary_file::saved_summary;
 use crate::unknowns::Unknowns;
 use crate::{Context, Located, Model, Note, Result, bail, ensure, ensure_option};
 

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice;
 use crate::curves::{Curves, Piece};
-use crate::logs::{LogOptions, saved_summary};
+use crate::logs::LogOptions;
 use crate::recording::Recording;
+use crate::summary_file::saved_summary;
 use crate::{Context, Located, Model, Note, Result, ensure, ensure_option, flight};
 
 /// Options of a validation.

@@ -13,7 +13,7 @@ use inertial_app::simulate::{Csv, RowSink};
 use inertial_app::{
     Disk, Error, Located as _, Result, analyze as analysis, check as checking, columns as listing,
     design as designing, export as exporting, fleet, flight, gains, identify as identification, payload,
-    simulate as simulation, validate as validation,
+    simulate as simulation, summary_file, validate as validation,
 };
 use inertial_report::text::Style;
 use inertial_report::{analysis as text, page};
@@ -373,7 +373,7 @@ fn of_forces(
         None => identification::run(&model, options, &job.context())?,
     };
     if let Some(path) = &job.outputs.summary_out {
-        job.files.add(path, &(serde_json::to_string(&outcome.summary)? + "\n"))?;
+        job.files.add(path, summary_file::content(path, &outcome.summary)?)?;
     }
     job.write_model(outcome.model.as_ref(), outcome.joint_file.as_ref())?;
     let mut names = options.files();

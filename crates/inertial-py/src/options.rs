@@ -98,7 +98,7 @@ const OTHERS: [(&str, &str); 10] = [
     ("out", "File to write the model or the motion to, completely or not at all; several for motions"),
     ("report", "File to write a page to: robot, curves, tables, and how the result was obtained"),
     ("plots", "Folder to write the curves to, as SVG files"),
-    ("summary_out", "File to write the summary of the logs to, as the program reads it"),
+    ("summary_out", "File to write the summary of the logs to (.summary, or .json for text)"),
     ("fix", "Write the model with the nearest consistent parameters to out"),
     (
         "explain",

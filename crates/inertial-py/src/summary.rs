@@ -7,7 +7,7 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{self, Equations, Measurements};
 use inertial_app::logs::LogOptions;
 use inertial_app::unknowns::Unknowns;
-use inertial_app::{Context, Model, Silent, identify};
+use inertial_app::{Context, Model, Silent, identify, summary_file};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -101,18 +101,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// First bytes of a packed summary.
-const MAGIC: &[u8] = b"inertial-summary-1\n";
-
-/// Deserializes a summary from packed bytes, or from the JSON written by `--summary-out`.
-fn unpack(state: &[u8]) -> PyResult<estimation::Summary> {
-    let damaged = |e: &dyn std::fmt::Display| LogError::new_err(format!("is not a complete summary: {e}"));
-    match state.strip_prefix(MAGIC) {
-        Some(packed) => postcard::from_bytes(packed).map_err(|e| damaged(&e)),
-        None => serde_json::from_slice(state).map_err(|e| damaged(&e)),
-    }
-}
-
 impl Summary {
     /// Returns a copy of the content.
     pub fn value(&self) -> estimation::Summary {
@@ -195,7 +183,7 @@ impl Summary {
         options.log.check().map_err(|e| of_job(&e))?;
         let value = match state {
             None => estimation::Summary::empty(made.borrow_dependent()),
-            Some(state) => unpack(state)?,
+            Some(state) => summary_file::unpack(state).map_err(|e| LogError::new_err(e.to_string()))?,
         };
         value.check(made.borrow_dependent()).map_err(wrong)?;
         let mut out = Self::found(&mechanism, given, texts, value);
@@ -210,7 +198,7 @@ impl Summary {
         Ok((slf.get_type(), (mechanism, given, (*own.texts).clone(), state)))
     }
 
-    /// Returns the JSON that --summary-out writes.
+    /// Returns JSON, as --summary-out writes it to a name that ends in .json.
     fn to_json(&self) -> PyResult<String> {
         serde_json::to_string(&*self.value).map_err(wrong)
     }
@@ -218,11 +206,11 @@ impl Summary {
     /// Returns packed bytes; without `diagnostics` in the compact form.
     fn to_bytes<'py>(&self, py: Python<'py>, diagnostics: bool) -> PyResult<Bound<'py, PyBytes>> {
         let packed = if diagnostics {
-            postcard::to_stdvec(&*self.value)
+            summary_file::pack(&self.value)
         } else {
-            self.with_problem(py, |equations| Ok(postcard::to_stdvec(&self.value.compact(equations))))?
+            self.with_problem(py, |equations| Ok(summary_file::pack(&self.value.compact(equations))))?
         };
-        Ok(PyBytes::new(py, &[MAGIC, &packed.map_err(wrong)?].concat()))
+        Ok(PyBytes::new(py, &packed.map_err(|e| of_job(&e))?))
     }
 
     /// Texts named by the keyword arguments.

@@ -202,6 +202,9 @@ def test_summaries_add_up_and_are_saved(tmp_path, arm, log):
     again = inertial.load(tmp_path / "both.summary")
     assert again.to_json() == both.to_json() and again.notes == both.notes
     assert again.identify().to_dict() == both.identify().to_dict()
+    # In place of a log, the file is read as one of the program's summaries.
+    as_log = inertial.identify(arm, tmp_path / "both.summary", friction="viscous")
+    assert np.array_equal(values(as_log), values(both.identify()))
     # Without diagnostics, the estimate is the same and the size is less than a tenth.
     small = inertial.Summary.from_bytes(both.to_bytes())
     assert 10 * len(both.to_bytes()) < len(both.to_bytes(diagnostics=True))

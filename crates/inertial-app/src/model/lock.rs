@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use inertial::mechanism::{Base, Joint, JointDynamics, JointSpec, JointType, Limits, MechanismBuilder};
 
-use crate::logs::{LogOptions, saved_summary};
+use crate::logs::LogOptions;
 use crate::setting::Setting;
+use crate::summary_file::saved_summary;
 use crate::{Context, Error, Located, Model, Note, Result};
 
 impl Model {

@@ -3,7 +3,7 @@
 //! The tests are deterministic; `INERTIAL_FUZZ_CASES` increases their number. `scripts/fuzz.sh` searches further if
 //! cargo-fuzz is installed. Damaged requests to `inertial serve` are part of the tests of the program.
 
-use inertial_app::{Disk, identify};
+use inertial_app::{Disk, identify, summary_file};
 
 use crate::mutation::{Random, cases, damaged, seeds};
 use crate::targets::{self, TARGETS, Target};
@@ -80,15 +80,16 @@ targets! {
 fn summaries() {
     let context = targets::context;
     let fitted = identify::run(targets::robot(), &targets::plain(), &context(&Disk::default())).unwrap();
-    let seed = serde_json::to_vec(&fitted.summary).unwrap();
-    assert!(targets::summary(&seed));
+    let text = serde_json::to_vec(&fitted.summary).unwrap();
+    let seeds = [text.clone(), summary_file::pack(&fitted.summary).unwrap()];
+    assert!(seeds.iter().all(|seed| targets::summary(seed)));
     let (mut random, cases) = (Random(1), cases(2000));
     let mut usable = 0;
     for _ in 0..cases {
-        let input = damaged(&mut random, std::slice::from_ref(&seed));
+        let input = damaged(&mut random, &seeds);
         if targets::summary(&input) {
-            let read: inertial::estimation::Summary = serde_json::from_slice(&input).unwrap();
-            assert_eq!(serde_json::to_vec(&read).unwrap(), seed, "a damaged summary was read as another");
+            let read = summary_file::unpack(&input).unwrap();
+            assert_eq!(serde_json::to_vec(&read).unwrap(), text, "a damaged summary was read as another");
             usable += 1;
         }
     }

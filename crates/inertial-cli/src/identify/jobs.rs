@@ -8,7 +8,7 @@ use inertial_app::disk::OutputFiles;
 use inertial_app::model::joint_file::joint_file;
 use inertial_app::{
     flight as of_flight, follow as of_stream, gains, identify as job, payload as of_payload,
-    regressor as of_regressor,
+    regressor as of_regressor, summary_file,
 };
 use inertial_report::{identification as text, momentum, page, regressor as rows};
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
     };
     let mut files = OutputFiles::new(shell.disk());
     if let Some(path) = &args.summary_out {
-        files.add(path, &(serde_json::to_string(&outcome.summary)? + "\n"))?;
+        files.add(path, summary_file::content(path, &outcome.summary)?)?;
     }
     add(&mut files, args.out.as_deref(), outcome.model.as_ref())?;
     let joints = args.out.as_deref().map(joint_file);

@@ -11,8 +11,8 @@ use inertial::identifiability::Measured;
 use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Offset, Positions, Solver};
 use inertial_app::estimate::{Estimate, SOLVERS_AS_ESTIMATORS};
 use inertial_app::gains::Payload;
-use inertial_app::logs::is_summary_name;
 use inertial_app::setting::Setting;
+use inertial_app::summary_file::is_summary_name;
 use inertial_app::unknowns::Unknowns;
 use inertial_app::{Model, flight, follow, gains, identify, payload, regressor};
 
@@ -238,7 +238,7 @@ pub struct Args {
     /// Print the result as JSON
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
-    /// Write a summary of the logs (.summary), to be merged or identified from later
+    /// Write a summary of the logs (.summary, or .json for text), to be merged or identified from later
     #[arg(long, value_name = "PATH", help_heading = OUTPUT, hide_short_help = true)]
     summary_out: Option<PathBuf>,
     #[command(flatten)]

@@ -30,7 +30,7 @@ fn cvxpy_and_clarabel_agree_on_logs_of_real_robots() {
     let (mut problems, mut found) = (Vec::new(), Vec::new());
     for robot in ["panda", "ur10"] {
         let (model, log) = (data.join(robot).join("model.urdf"), data.join(robot).join("motion.csv.gz"));
-        let saved = folder.path(&format!("{robot}.summary"));
+        let saved = folder.path(&format!("{robot}.json"));
         let [model, log, to] = [&model, &log, &saved].map(|p| p.to_str().unwrap());
         let call = ["identify", model, log, "--summary-out", to, "--json", "--friction", "coulomb+viscous"];
         let result = run(&[&call[..], &["--offset", "--rotors", "symmetric", "--coupling", "none"]].concat());

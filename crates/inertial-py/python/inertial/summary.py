@@ -142,7 +142,7 @@ class Summary:
         return identify(self.model, [self], **together)
 
     def to_json(self) -> str:
-        """As ``--summary-out`` writes it."""
+        """JSON, as ``--summary-out`` writes it to a name that ends in ``.json``."""
         return self.native.to_json()
 
     def to_bytes(self, *, diagnostics: bool = False) -> bytes:
