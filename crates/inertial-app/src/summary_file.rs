@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use inertial::estimation::Summary;
+use serde::Serialize;
 
 use crate::{Context, Error, Located as _, Result, ensure};
 
@@ -32,8 +33,8 @@ pub fn content(path: &Path, summary: &Summary) -> Result<Vec<u8>> {
     pack(summary)
 }
 
-/// Packs a summary.
-pub fn pack(summary: &Summary) -> Result<Vec<u8>> {
+/// Packs a summary, or its compact form.
+pub fn pack(summary: &impl Serialize) -> Result<Vec<u8>> {
     let packed = postcard::to_stdvec(summary);
     Ok([PACKED, &packed.map_err(|e| Error::Input(format!("the summary cannot be packed: {e}")))?].concat())
 }

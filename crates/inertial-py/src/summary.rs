@@ -206,7 +206,7 @@ impl Summary {
     /// Returns packed bytes; without `diagnostics` in the compact form.
     fn to_bytes<'py>(&self, py: Python<'py>, diagnostics: bool) -> PyResult<Bound<'py, PyBytes>> {
         let packed = if diagnostics {
-            summary_file::pack(&self.value)
+            summary_file::pack(&*self.value)
         } else {
             self.with_problem(py, |equations| Ok(summary_file::pack(&self.value.compact(equations))))?
         };

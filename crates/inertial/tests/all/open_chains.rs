@@ -119,7 +119,7 @@ fn rounding_errors_of_doubles_change_no_result() {
 #[test]
 fn symmetry_and_struts_are_right_or_not_certified() {
     let cases = hard("symmetry");
-    assert_eq!(cases.as_object().unwrap().len(), 11);
+    assert_eq!(cases.as_object().unwrap().len(), 13);
     for (name, case) in cases.as_object().unwrap() {
         let (mechanism, options) = asked(&case["mechanism"], &[]);
         let answer = analyze(&mechanism, &options).unwrap();
