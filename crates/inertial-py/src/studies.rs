@@ -10,10 +10,10 @@ use crate::outcomes::to_python;
 use crate::work::{Observer, long};
 
 /// Runs a study on a separate thread.
-fn of<'py, T: Serialize + Send + 'static>(
-    py: Python<'py>,
+fn of<T: Serialize + Send + 'static>(
+    py: Python<'_>,
     study: impl FnOnce() -> inertial_app::Result<T> + Send + 'static,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     let found = long(py, &Observer::new(), None, study)?.map_err(|e| of_job(&e))?;
     to_python(py, &found)
 }
