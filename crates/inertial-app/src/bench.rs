@@ -24,7 +24,7 @@ use crate::{Context, Located, Model, Note, Result, bail, ensure_option};
 /// Schema of the outcome.
 const SCHEMA: &str = "inertial/bench/1";
 
-/// Most calls of a kernel.
+/// Largest number of calls of a kernel that can be requested.
 const MOST_CALLS: u64 = 1_000_000_000;
 
 /// Options of a measurement.
@@ -34,7 +34,7 @@ const MOST_CALLS: u64 = 1_000_000_000;
 pub struct Options {
     /// Name of the only kernel to measure.
     pub kernel: Option<String>,
-    /// Number of calls of each kernel; by default for a fifth of a second.
+    /// Number of calls of each kernel; by default as many as take about 0.2 s.
     pub calls: Option<u64>,
 }
 
@@ -246,7 +246,8 @@ impl Bench<'_> {
         })
     }
 
-    /// Measures the identifiability analysis: the recursion (trees), null vectors with reasons, the exact rank, the whole analysis.
+    /// Measures the identifiability analysis: the recursion (trees only), the null vectors with their reasons, the exact
+    /// rank, and the whole analysis.
     fn identifiability(&mut self, closed: &ClosedMechanism<'_>, states: &[Sample]) -> Result<()> {
         let m = closed.mechanism();
         let tree = m.loops().is_empty();
@@ -285,7 +286,8 @@ impl Bench<'_> {
         })
     }
 
-    /// Returns whether none of the given kernels is measured, so that their preparation can be skipped.
+    /// Returns whether none of the given kernels is measured, so that their preparation can be skipped; their names are
+    /// recorded as known.
     fn skips(&mut self, names: &[&'static str]) -> bool {
         let skips = self.only.is_some_and(|only| !names.contains(&only));
         if skips {
@@ -354,7 +356,8 @@ fn stacked(states: &[Sample], count: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     (all(|s| &s.q), all(|s| &s.v), all(|s| &s.a))
 }
 
-/// Returns reproducible random states: trees within an eighth of a turn of their assembly, loops at their assembly.
+/// Returns reproducible random states. Trees are within an eighth of a turn of the assembly configuration; mechanisms
+/// with loops are in it.
 fn states(closed: &ClosedMechanism<'_>, count: usize) -> Vec<Sample> {
     let m = closed.mechanism();
     let mut seed = 1_u64;

@@ -184,10 +184,11 @@ impl BodyVerdict {
 
 /// Checks each link and each rotor of the model separately.
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
-    judged(model, options, &Extents::new(model, context)?)
+    check_bodies(model, options, &Extents::new(model, context)?)
 }
 
-fn judged(model: &Model, options: &Options, extents: &Extents) -> Result<Outcome> {
+/// Checks each link and each rotor of the model, given the sizes of the links.
+fn check_bodies(model: &Model, options: &Options, extents: &Extents) -> Result<Outcome> {
     options.check()?;
     let links = model
         .mechanism

@@ -4,7 +4,7 @@ use encoding_rs::Encoding;
 
 use crate::{Error, Result};
 
-/// Number of bytes at the start of a text in which the XML declaration is searched.
+/// Number of bytes at the start of a text in which the XML declaration is searched for.
 const DECLARATION: usize = 256;
 
 /// Decodes a text: UTF-8, UTF-16 with a byte order mark, or the encoding of an XML declaration, which is then changed to UTF-8.
@@ -43,6 +43,7 @@ fn declaration(text: &str) -> Option<(usize, usize)> {
     Some((from, from + text[from..end].find(quote)?))
 }
 
+/// Returns the text with the encoding of its XML declaration changed to UTF-8.
 fn as_utf8(text: &str) -> String {
     let mut out = text.to_owned();
     if let Some((from, to)) = declaration(text) {

@@ -14,8 +14,8 @@ use crate::logs::TEXT_LIMIT;
 use crate::setting::{Setting, settings_or_number};
 use crate::{Context, Error, Located, Model, Result, ensure, ensure_option};
 
-/// Weight of a negligible prior for a robot, which corresponds to bodies known to 1000 %. For unknowns that the data
-/// determine to 100 % it changes the result by a hundredth of the standard error. With a smaller weight the unexcited
+/// Weight of a negligible prior for a robot, which corresponds to bodies whose parameters are known to within 1000 %. For
+/// unknowns that the data determine to within 100 % it changes the result by a hundredth of the standard error. With a smaller weight the unexcited
 /// parameters would cost the data too many digits.
 const LITTLE_PRIOR: f64 = 1e-2;
 

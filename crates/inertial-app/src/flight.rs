@@ -22,6 +22,7 @@ use crate::logs::LogOptions;
 use crate::setting::Setting;
 use crate::{Context, Error, Located, Model, Note, Result, bail, ensure_option};
 
+/// Columns of the momentum of the robot without its wheels.
 const MOMENTUM: [&str; 6] =
     ["momentum.px", "momentum.py", "momentum.pz", "momentum.lx", "momentum.ly", "momentum.lz"];
 

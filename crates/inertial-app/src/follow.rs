@@ -134,7 +134,7 @@ pub fn run(
             }
         };
         for sample in filter.push(&rows)? {
-            state.take(sample).at(name)?;
+            state.push(sample).at(name)?;
         }
     }
     state.finish().at(name)
@@ -177,7 +177,8 @@ impl<'a, 'e, 'm> Session<'a, 'e, 'm> {
         }
     }
 
-    fn take(&mut self, sample: StreamSample) -> Result<()> {
+    /// Adds a sample, and shows an estimate if the next one is due.
+    fn push(&mut self, sample: StreamSample) -> Result<()> {
         let t = sample.t;
         if self.first.is_none() {
             self.first = Some(t);
@@ -186,10 +187,10 @@ impl<'a, 'e, 'm> Session<'a, 'e, 'm> {
         self.last = t;
         self.waiting.push(sample);
         if self.waiting.len() == BLOCK {
-            self.absorb()?;
+            self.process_pending()?;
         }
         if t >= self.due {
-            self.absorb()?;
+            self.process_pending()?;
             self.estimate(false)?;
             // The next interval starts now, also after a long gap in the stream.
             self.due = t + self.own.every;
@@ -197,7 +198,8 @@ impl<'a, 'e, 'm> Session<'a, 'e, 'm> {
         Ok(())
     }
 
-    fn absorb(&mut self) -> Result<()> {
+    /// Adds the pending samples to the recursive estimate.
+    fn process_pending(&mut self) -> Result<()> {
         let (Some(first), Some(last)) = (self.waiting.first(), self.waiting.last()) else { return Ok(()) };
         if self.online.is_none() {
             // Sampling interval of the stream, from its first block.
@@ -212,13 +214,13 @@ impl<'a, 'e, 'm> Session<'a, 'e, 'm> {
         let [q, v, a, tau, raw] =
             [all(|s| &s.q), all(|s| &s.v), all(|s| &s.a), all(|s| &s.tau), all(|s| &s.tau_raw)];
         let base = if self.equations.mechanism().base() == Base::Floating { 6 } else { 0 };
-        let wanted = |row: usize| match self.own.unknowns.measured {
+        let is_measured = |row: usize| match self.own.unknowns.measured {
             Some(Measured::JointTorques) => row >= base,
             Some(Measured::BaseWrench) => row < base,
             _ => true,
         };
         let kept = |s: &'_ StreamSample| -> Vec<bool> {
-            s.keep.iter().enumerate().map(|(row, keep)| *keep && wanted(row)).collect()
+            s.keep.iter().enumerate().map(|(row, keep)| *keep && is_measured(row)).collect()
         };
         let keep: Vec<bool> = self.waiting.iter().flat_map(kept).collect();
         let samples = Samples::new(&self.dynamics, self.waiting.len(), &q, &v, &a)?;
@@ -243,13 +245,14 @@ impl<'a, 'e, 'm> Session<'a, 'e, 'm> {
         (self.show)(&Outcome { t: self.last, result })
     }
 
+    /// Processes the remaining samples and shows the last estimate.
     fn finish(&mut self) -> Result<()> {
         ensure!(
             self.first.is_some(),
             "ended before the first window of {} s, so no estimate is possible",
             self.own.window
         );
-        self.absorb()?;
+        self.process_pending()?;
         self.estimate(true)
     }
 }

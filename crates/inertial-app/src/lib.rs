@@ -17,11 +17,11 @@
 //! | [`payload`] | What does a link carry? |
 //! | [`gains`] | What are the gains of the drives, and the parameters? |
 //! | [`flight`] | What are the parameters of a free-flying robot, given its momentum? |
-//! | [`follow`] | What are the parameters, while a stream grows? |
+//! | [`follow`] | What are the parameters, according to the samples of a stream so far? |
 //! | [`fleet`] | What do robots of one type have in common? |
-//! | [`columns`] | What does a log hold, and what is each column taken for? |
-//! | [`export`] | Values for controllers, simulators and programs |
-//! | [`studies`] | Experiments of the papers on simulated robots |
+//! | [`columns`] | Which columns does a log have, and how is each interpreted? |
+//! | [`export`] | How are values passed to controllers, simulators and programs? |
+//! | [`studies`] | What do the experiments of the papers give on simulated robots? |
 //! | [`validate`] | How well does a model predict what was measured? |
 //! | [`bench`](mod@bench) | How fast is each kernel on this machine? |
 

@@ -27,7 +27,7 @@ pub(crate) const PAYLOAD: &str = "payload";
 const IMU: [&str; 9] =
     ["acc.x", "acc.y", "acc.z", "gyro.x", "gyro.y", "gyro.z", "alpha.x", "alpha.y", "alpha.z"];
 
-/// Motion (rad or m) up to which joints beyond the sensor are considered to be held.
+/// Motion (rad or m) up to which joints beyond the sensor are considered to be still.
 const HELD: f64 = 1e-3;
 
 /// Options of a payload's identification.
@@ -378,10 +378,12 @@ fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> 
 /// Use of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
+    /// Log with the payload, for the fit.
     Loaded,
+    /// Log without the payload.
     Unloaded,
-    /// Log with the payload for validation.
-    Kept,
+    /// Log with the payload, for validation.
+    Validation,
 }
 
 /// Identifies the payload from the difference that it makes in the torques.
@@ -413,8 +415,11 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
     let mut shown = Vec::new();
     let all =
         |paths: &[String], role: Role| paths.iter().map(|path| (path.clone(), role)).collect::<Vec<_>>();
-    let logs =
-        [all(&own.logs, Role::Loaded), all(&own.unloaded, Role::Unloaded), all(&own.validate, Role::Kept)];
+    let logs = [
+        all(&own.logs, Role::Loaded),
+        all(&own.unloaded, Role::Unloaded),
+        all(&own.validate, Role::Validation),
+    ];
     let work = context.work_on(own.logs.iter().chain(&own.unloaded).chain(&own.validate));
     let options_of_logs = LogOptions { poses: true, ..own.log.clone() };
     for (path, role) in logs.into_iter().flatten() {
@@ -429,7 +434,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
             match role {
                 Role::Loaded => &mut loaded,
                 Role::Unloaded => &mut unloaded,
-                Role::Kept => &mut kept,
+                Role::Validation => &mut kept,
             }
             .merge(&summary)?;
             continue;
@@ -437,7 +442,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
         let mut log = Recording::open(context, &options_of_logs, &equations, None, &path)?;
         let (first, last) = match (role, own.holdout) {
             (Role::Loaded, Some(fraction)) => log.hold_out(fraction)?,
-            (Role::Kept, _) => (0..0, 0..log.len()),
+            (Role::Validation, _) => (0..0, 0..log.len()),
             _ => (0..log.len(), 0..0),
         };
         let fitted = if role == Role::Unloaded { &mut unloaded } else { &mut loaded };

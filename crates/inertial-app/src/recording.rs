@@ -199,7 +199,7 @@ impl Recording {
             // The filter of the fit is applied to measured and predicted forces; friction is shown unfiltered at each speed.
             let (tau, keep) = if let Some(filter) = &filter {
                 prediction.force = smoothed(&prediction.force, rows, filter.column_weights(), &inner);
-                let keep = whole(&forces.keep, rows, filter, &inner);
+                let keep = usable_rows(&forces.keep, rows, filter, &inner);
                 (smoothed(&forces.tau, rows, filter.weights(), &inner), keep)
             } else {
                 prediction.force = cut(&prediction.force, rows);
@@ -389,7 +389,7 @@ fn smoothed(all: &[f64], rows: usize, weights: &[f64], inner: &Range<usize>) -> 
 }
 
 /// Returns whether each filtered row is used: its window lies within the log, and unused samples have little weight.
-fn whole(keep: &[bool], rows: usize, filter: &RowFilter, inner: &Range<usize>) -> Vec<bool> {
+fn usable_rows(keep: &[bool], rows: usize, filter: &RowFilter, inner: &Range<usize>) -> Vec<bool> {
     let (count, width) = (keep.len() / rows.max(1), filter.weights().len());
     let mut out = Vec::with_capacity(inner.len() * rows);
     let mut samples = Vec::with_capacity(width);

@@ -6,8 +6,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inertial::consistency::significant;
 use inertial_app::Unit;
 
-/// Duration of the work after which the bar appears.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time after which the bar appears.
+const DELAY: Duration = Duration::from_secs(1);
 
 /// Progress bar that is cleared when it is dropped.
 pub struct Bar {
@@ -46,7 +46,7 @@ impl Bar {
     /// Shows the completed fraction of the part.
     pub fn share(&mut self, share: f64) {
         self.drawn.set_position(self.start + (share.clamp(0.0, 1.0) * self.size as f64).round() as u64);
-        if !self.shown && self.drawn.elapsed() > PATIENCE {
+        if !self.shown && self.drawn.elapsed() > DELAY {
             // The bar stays hidden in indicatif if standard error is not a terminal.
             self.drawn.set_draw_target(ProgressDrawTarget::stderr());
             self.shown = true;

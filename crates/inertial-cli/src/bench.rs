@@ -37,7 +37,7 @@ pub struct Args {
     /// Run only this kernel
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// Call each kernel this many times, instead of for a fifth of a second
+    /// Number of calls of each kernel [default: as many as take about 0.2 s]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     calls: Option<u64>,
     #[command(flatten)]

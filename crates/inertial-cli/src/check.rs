@@ -18,7 +18,7 @@ Examples:
   inertial check robot.urdf
   inertial check *.urdf --json
   inertial check robot.urdf --fix --out fixed.urdf
-  inertial check table.csv         a printed table, judged by its digits";
+  inertial check table.csv         a printed table, checked within its rounding";
 
 const DETAILS: &str = "\
 A body is physically consistent if its 4x4 pseudo-inertia is positive semidefinite within
@@ -86,7 +86,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let mut judged = Vec::new();
     let mut failure = None;
     for name in &args.models {
-        match judge(name, args, shell) {
+        match check_input(name, args, shell) {
             Ok(found) => judged.push(found),
             // The other files are still checked; each failure is reported in one line.
             Err(error) => {
@@ -118,7 +118,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
 }
 
 /// Verdict on one input.
-struct Judged {
+struct Checked {
     /// Name of the input for messages.
     label: String,
     /// Name of the model; empty for a table.
@@ -126,7 +126,8 @@ struct Judged {
     outcome: Outcome,
 }
 
-fn judge(name: &str, args: &Args, shell: &Shell) -> Result<Judged> {
+/// Checks one input, and writes its page and its corrected model if requested.
+fn check_input(name: &str, args: &Args, shell: &Shell) -> Result<Checked> {
     let options = Options::default().with(|o| {
         o.all = args.all;
         o.tolerance = args.tolerance;
@@ -137,7 +138,7 @@ fn judge(name: &str, args: &Args, shell: &Shell) -> Result<Judged> {
             "{name}: is a table, but --fix and --report need a model"
         );
         let outcome = run_table(name, &options, shell.disk())?;
-        return Ok(Judged { label: name.to_owned(), name: String::new(), outcome });
+        return Ok(Checked { label: name.to_owned(), name: String::new(), outcome });
     }
     let mut model = Model::load(name, &args.model.options(), shell.disk())?;
     if let Some(out) = &args.out {
@@ -156,7 +157,7 @@ fn judge(name: &str, args: &Args, shell: &Shell) -> Result<Judged> {
         files.add(path, &page.html()?)?;
     }
     shell.write(files, args.json)?;
-    Ok(Judged { name: model.builder.name.clone(), label: model.label, outcome })
+    Ok(Checked { name: model.builder.name.clone(), label: model.label, outcome })
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

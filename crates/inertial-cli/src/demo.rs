@@ -43,7 +43,7 @@ Examples:
   inertial demo four-bar
   inertial demo --list";
 
-/// The main job, on a model that ships inside the program.
+/// Demonstrations with built-in models.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

@@ -31,12 +31,12 @@ Examples:
 
 const DETAILS: &str = "\
 The motion starts and ends at rest and stays within the model's limits of position, speed and
-torque (less --margin), within --acceleration, and where asked within a --workspace, above the
---ground and free of self-collision; all of it is checked at 1 kHz in the end. Among all such
-motions the search (sequential quadratic programming from --starts random motions) looks for the
-one whose data would give the smallest errors: --criterion d (volume of the error ellipsoid), a
-(mean square error), e (worst direction), crb (mean square of the errors relative to the
-parameters), worst (largest error relative to its parameter), condition, scaled-condition, or
+torque (less --margin), within --acceleration, and, if requested, within a --workspace, above the
+--ground and free of self-collision; the result is checked at 1 kHz for all of these limits. Among
+all such motions the search (sequential quadratic programming from --starts random motions) looks
+for the one whose data would give the smallest errors: --criterion d (volume of the error
+ellipsoid), a (mean square error), e (worst direction), crb (mean square of the errors relative to
+the parameters), worst (largest error relative to its parameter), condition, scaled-condition, or
 paper (condition number plus --weight over the mean square speed). The unknowns are those that
 identify estimates with the same --friction, --offset and --rotors.
 
@@ -65,7 +65,7 @@ const UNKNOWNS: &str = "Measurement and unknowns";
 const ROOM: &str = "Limits of the motion";
 const SEARCH: &str = "Search";
 
-fn usual() -> Options {
+fn defaults() -> Options {
     Options::default()
 }
 
@@ -77,10 +77,10 @@ pub struct Args {
     #[arg(value_name = "MODEL")]
     model: String,
     /// Length of the motion in seconds
-    #[arg(long, value_name = "S", default_value_t = usual().duration)]
+    #[arg(long, value_name = "S", default_value_t = defaults().duration)]
     duration: f64,
     /// Sampling rate of the measurement in Hz
-    #[arg(long, value_name = "HZ", default_value_t = usual().rate)]
+    #[arg(long, value_name = "HZ", default_value_t = defaults().rate)]
     rate: f64,
     /// Basis of the trajectory [default: fourier; for a free flight velocity]
     #[arg(long, value_name = "BASIS", value_parser = choice::<Shape>(), help_heading = SEARCH, hide_short_help = true)]
@@ -91,19 +91,19 @@ pub struct Args {
     /// Intervals of other trajectories [default: one per second]
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     intervals: Option<usize>,
-    /// Seeds of the cycloids of a free flight: start of every joint, then its range in an interval (rad or m) [default: optimized]
+    /// Seeds of the cycloids of a free flight: start positions of all joints, then their ranges in an interval (rad or m) [default: optimized]
     #[arg(long, value_name = "Q1,…,R1,…", value_delimiter = ',', allow_hyphen_values = true, help_heading = SEARCH,
           hide_short_help = true)]
     seeds: Option<Vec<f64>>,
     /// Direction combinations of the cycloids of a free flight, one per interval
     #[arg(long, value_name = "WHICH", value_parser = choice::<Combinations>(),
-          default_value = usual().combinations.word(), help_heading = SEARCH, hide_short_help = true)]
+          default_value = defaults().combinations.word(), help_heading = SEARCH, hide_short_help = true)]
     combinations: Combinations,
     /// Criterion to minimize [default: d; for the cycloids of a free flight paper]
     #[arg(long, value_name = "CRITERION", value_parser = choice::<Goal>(), help_heading = SEARCH, hide_short_help = true)]
     criterion: Option<Goal>,
     /// Weight of the speeds in --criterion paper
-    #[arg(long, value_name = "W", default_value_t = usual().weight, help_heading = SEARCH, hide_short_help = true)]
+    #[arg(long, value_name = "W", default_value_t = defaults().weight, help_heading = SEARCH, hide_short_help = true)]
     weight: f64,
     /// Measured quantities [default: joint-torques; with a floating base both]
     #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>(), help_heading = UNKNOWNS)]
@@ -116,7 +116,7 @@ pub struct Args {
     #[arg(long, value_name = "KEY=X,…", value_delimiter = ',', help_heading = UNKNOWNS)]
     noise: Vec<Setting>,
     /// Friction terms to be estimated
-    #[arg(long, value_name = "FRICTION", value_parser = choice::<Friction>(), default_value = usual().friction.word(),
+    #[arg(long, value_name = "FRICTION", value_parser = choice::<Friction>(), default_value = defaults().friction.word(),
           help_heading = UNKNOWNS)]
     friction: Friction,
     /// Stribeck friction about which --friction stribeck is linearized: force (N m or N), speed (rad/s or m/s),
@@ -130,13 +130,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = UNKNOWNS, hide_short_help = true)]
     prior_summary: Vec<String>,
     /// Acceleration limit of every joint (rad/s² or m/s²)
-    #[arg(long, value_name = "A", default_value_t = usual().acceleration, help_heading = ROOM)]
+    #[arg(long, value_name = "A", default_value_t = defaults().acceleration, help_heading = ROOM)]
     acceleration: f64,
     /// Speed limit of joints without one in the model (rad/s or m/s)
-    #[arg(long, value_name = "V", default_value_t = usual().velocity, help_heading = ROOM)]
+    #[arg(long, value_name = "V", default_value_t = defaults().velocity, help_heading = ROOM)]
     velocity: f64,
     /// Fraction of every limit that is kept free
-    #[arg(long, value_name = "F", default_value_t = usual().margin, help_heading = ROOM)]
+    #[arg(long, value_name = "F", default_value_t = defaults().margin, help_heading = ROOM)]
     margin: f64,
     /// Start position of every joint, in the order of the model [default: optimized]
     #[arg(long, value_name = "Q1,Q2,…", value_delimiter = ',', allow_hyphen_values = true, help_heading = ROOM, hide_short_help = true)]
@@ -155,20 +155,20 @@ pub struct Args {
     #[arg(long, help_heading = ROOM, hide_short_help = true)]
     self_collision: bool,
     /// Minimum distance to all obstacles (m)
-    #[arg(long, value_name = "D", default_value_t = usual().clearance, help_heading = ROOM, hide_short_help = true)]
+    #[arg(long, value_name = "D", default_value_t = defaults().clearance, help_heading = ROOM, hide_short_help = true)]
     clearance: f64,
     /// Range of motion of a floating base to each side (m, rad) [default: held still]
     #[arg(long, value_name = "X,A", value_parser = numbers::<2>, help_heading = ROOM, hide_short_help = true)]
     base_motion: Option<[f64; 2]>,
-    /// Other models that the robot might be
+    /// Alternative models of the robot, for which the motion must be suitable too
     #[arg(long, value_name = "MODEL", num_args = 1.., help_heading = SEARCH, hide_short_help = true)]
     robust: Vec<String>,
     /// Combination of the criteria of several models
-    #[arg(long, value_name = "BY", value_parser = choice::<Robust>(), default_value = usual().robust_by.word(),
+    #[arg(long, value_name = "BY", value_parser = choice::<Robust>(), default_value = defaults().robust_by.word(),
           help_heading = SEARCH, hide_short_help = true)]
     robust_by: Robust,
     /// Number of searches from different random motions
-    #[arg(long, value_name = "N", default_value_t = usual().starts, help_heading = SEARCH, hide_short_help = true)]
+    #[arg(long, value_name = "N", default_value_t = defaults().starts, help_heading = SEARCH, hide_short_help = true)]
     starts: usize,
     /// Largest number of steps of each search [default: until convergence]
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
@@ -177,7 +177,7 @@ pub struct Args {
     #[arg(long, visible_alias = "time", value_name = "S", help_heading = SEARCH)]
     time_limit: Option<f64>,
     /// Seed of the random motions: same inputs and seed, same result
-    #[arg(long, value_name = "N", default_value_t = usual().seed, help_heading = SEARCH, hide_short_help = true)]
+    #[arg(long, value_name = "N", default_value_t = defaults().seed, help_heading = SEARCH, hide_short_help = true)]
     seed: u64,
     /// Print the result as JSON
     #[arg(long, help_heading = OUTPUT)]

@@ -147,7 +147,7 @@ impl LogArgs {
 
 /// Parses `N` numbers that are separated by commas.
 pub fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
-    let expected = || format!("expected {N} numbers with commas between them, not '{text}'");
+    let expected = || format!("expected {N} numbers separated by commas, not '{text}'");
     let values: Vec<f64> =
         text.split(',').map(|x| x.trim().parse()).collect::<Result<_, _>>().map_err(|_| expected())?;
     <[f64; N]>::try_from(values).ok().filter(|v| v.iter().all(|x| x.is_finite())).ok_or_else(expected)

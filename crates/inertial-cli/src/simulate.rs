@@ -66,7 +66,7 @@ pub struct Args {
     /// Compute the motion from given forces (forward dynamics)
     #[arg(long, conflicts_with = "waypoints")]
     forward: bool,
-    /// The rows are points to stop at
+    /// Treat the rows as waypoints at which the robot stops
     #[arg(long)]
     waypoints: bool,
     /// Measured quantities [default: joint-torques; with a floating base both]
@@ -78,7 +78,7 @@ pub struct Args {
     /// Force/torque sensor in the frame of this link, which carries the link and everything attached to it (ft.fx … ft.tz)
     #[arg(long, value_name = "LINK", help_heading = SENSORS, hide_short_help = true)]
     force_sensor: Option<String>,
-    /// Sampling rate in Hz [default: the trajectory's rows, else 100]
+    /// Sampling rate in Hz [default: the rows of the trajectory; 100 if it has none]
     #[arg(long, value_name = "HZ", value_parser = positive)]
     rate: Option<f64>,
     /// Standard deviation of noise by column

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Replaces control characters except line ends and tabs; colour codes are kept if requested.
 pub fn printable(text: &str, colour: bool) -> Cow<'_, str> {
-    if !text.chars().any(acts) {
+    if !text.chars().any(controls_terminal) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -17,7 +17,7 @@ pub fn printable(text: &str, colour: bool) -> Cow<'_, str> {
             rest = &rest[length..];
             continue;
         }
-        out.push(if acts(c) { '\u{fffd}' } else { c });
+        out.push(if controls_terminal(c) { '\u{fffd}' } else { c });
         rest = &rest[c.len_utf8()..];
     }
     Cow::Owned(out)
@@ -27,7 +27,7 @@ pub fn printable(text: &str, colour: bool) -> Cow<'_, str> {
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        if acts(c) {
+        if controls_terminal(c) {
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {
             out.push(c);
@@ -37,7 +37,7 @@ pub fn escaped(json: &str) -> String {
 }
 
 /// Returns whether a character may control a terminal.
-fn acts(c: char) -> bool {
+fn controls_terminal(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t'
 }
 
@@ -64,7 +64,7 @@ mod tests {
     fn escaped_json_means_the_same() {
         let value = serde_json::json!({ "na\u{7f}me": "a\u{9b}31mb\u{1b}c" });
         let text = escaped(&value.to_string());
-        assert!(!text.contains(acts));
+        assert!(!text.contains(controls_terminal));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

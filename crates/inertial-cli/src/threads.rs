@@ -1,4 +1,4 @@
-//! Threads, also on systems that do not provide any (`ulimit -u`, containers with a process limit).
+//! Worker threads, also on systems that cannot start any (`ulimit -u`, containers with a process limit).
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};

@@ -42,7 +42,7 @@ pub fn text(result: &MomentumIdentification, style: Style) -> String {
     if let Some(chi) = result.reduced_chi_squared {
         let _ = writeln!(
             out,
-            "\nχ² per degree of freedom: {} (1 where the noise is as stated)",
+            "\nχ² per degree of freedom: {} (1 if the noise is as stated)",
             significant(chi, 3)
         );
     }

@@ -9,6 +9,7 @@ pub struct Reducer {
     greatest: (usize, f32),
 }
 
+/// Extremum of an empty bucket.
 const NONE: (usize, f32) = (0, f32::NAN);
 
 impl Reducer {
@@ -67,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn peaks_stay_and_come_in_order() {
+    fn peaks_are_kept_in_their_order() {
         let samples = [0.0, 5.0, -1.0, 2.0, 7.0, 1.0, 3.0, 3.0, -9.0];
         assert_eq!(reduced(4, &samples), [5.0, -1.0, 7.0, 1.0, -9.0, -9.0]);
         assert_eq!(reduced(1, &samples), samples);
     }
 
     #[test]
-    fn gaps_stay_gaps_and_hide_nothing() {
+    fn nan_is_ignored_except_in_buckets_without_numbers() {
         let nan = f32::NAN;
         let out = reduced(3, &[nan, 4.0, 2.0, nan, nan, nan]);
         assert_eq!(out[..2], [4.0, 2.0]);

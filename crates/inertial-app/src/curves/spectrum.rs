@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_transform_is_the_sum_that_defines_it() {
+    fn the_transform_equals_its_defining_sum() {
         let mut random = inertial::linalg::SplitMix::new(7);
         let mut next = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
         let signal: Vec<(f64, f64)> = (0..64).map(|_| (next(), next())).collect();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wave_is_one_line_that_holds_its_power() {
+    fn a_sine_has_one_spectral_line_with_its_power() {
         let (rate, count) = (1000.0, 40_000);
         let mut welch = Welch::new(count, rate);
         // Centre of a bin: 128/4096 of the rate.
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_signal_has_a_spectrum_too() {
+    fn the_spectrum_of_a_short_signal_is_finite() {
         let mut welch = Welch::new(5, 10.0);
         (0..5).for_each(|k| welch.push(f64::from(k)));
         assert!(welch.finish().density.0.iter().all(|d| d.is_finite()));

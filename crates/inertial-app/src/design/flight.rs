@@ -139,7 +139,7 @@ fn cycloids(
     }))
 }
 
-/// Builds the other models that the robot may be.
+/// Builds the alternative models of a robust design.
 fn others(own: &Options, model: &Model, search: &Search<'_>) -> Result<Vec<Mechanism>> {
     let build = |name: &String| model.like(name, search.context).map(|m| m.mechanism).at(name);
     own.robust.iter().map(build).collect()

@@ -39,7 +39,8 @@ pub struct Options {
     pub harmonics: Option<usize>,
     /// Intervals of other trajectories; by default one per second.
     pub intervals: Option<usize>,
-    /// Seeds of the cycloids of a free flight: start of every joint, then its range in an interval; optimised if absent.
+    /// Seeds of the cycloids of a free flight: the start positions of all joints, then their ranges in an
+    /// interval; optimised if absent.
     pub seeds: Option<Vec<f64>>,
     /// Direction combinations of the cycloids of a free flight.
     #[serde(with = "choice")]
@@ -89,7 +90,7 @@ pub struct Options {
     pub clearance: f64,
     /// Range of motion of a floating base to each side (m, rad); the base is held still if absent.
     pub base_motion: Option<[f64; 2]>,
-    /// Names of other models that the robot may be.
+    /// Names of alternative models of the robot, for which the motion must be suitable too.
     pub robust: Vec<String>,
     /// Combination of the criteria of several models.
     #[serde(with = "choice")]
@@ -149,15 +150,17 @@ impl Default for Options {
 /// Search that ends when the observer requests it or the time is over.
 struct Search<'c> {
     context: &'c Context<'c>,
-    /// Total number of steps, and time limit (s).
+    /// Total number of steps of all searches, if limited.
     total: Option<usize>,
+    /// Time limit (s).
     limit: Option<f64>,
 }
 
 /// Time limit (s) of a search whose steps are not limited.
-const USUAL_TIME: f64 = 20.0;
+const DEFAULT_TIME_LIMIT: f64 = 20.0;
 
 impl Search<'_> {
+    /// Reports the progress of a step; returns whether the search continues.
     fn step(&self, step: &Step) -> bool {
         let steps = self.total.map(|total| step.steps as f64 / total.max(1) as f64);
         let time = self.limit.map(|limit| self.context.progress.elapsed().as_secs_f64() / limit);
@@ -188,7 +191,7 @@ impl Search<'_> {
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     options.check()?;
     let total = options.iterations.map(|steps| options.starts.saturating_mul(steps));
-    let usual = options.iterations.is_none().then_some(USUAL_TIME);
+    let usual = options.iterations.is_none().then_some(DEFAULT_TIME_LIMIT);
     let search = Search { context, total, limit: options.time_limit.or(usual) };
     // The number of steps until convergence is not known in advance.
     let work = context.work(Unit::Steps, total.unwrap_or(0) as u64);

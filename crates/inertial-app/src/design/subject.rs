@@ -225,7 +225,7 @@ fn prior(
             .ok_or_else(|| Error::Input(format!("{name}: expected a file ending in .summary")))?;
         let summary = match summary.check(&equations) {
             Ok(()) => summary,
-            Err(e) => automatic(own, model, &summary, &equations, context)?.ok_or(e).at(name)?,
+            Err(e) => project_automatic(own, model, &summary, &equations, context)?.ok_or(e).at(name)?,
         };
         total += information_matrix(&equations, &summary, &subject.noise).at(name)?;
     }
@@ -233,7 +233,7 @@ fn prior(
 }
 
 /// Projects a summary with automatically chosen terms onto the unknowns of a design; `None` if the summary belongs to another model.
-fn automatic(
+fn project_automatic(
     own: &Options,
     model: &Model,
     summary: &Summary,
@@ -256,6 +256,7 @@ fn automatic(
     Ok(None)
 }
 
+/// Returns the space in which the links may move: workspace, ground and obstacles, and the capsules of the links.
 pub fn room(own: &Options, mechanism: &Mechanism) -> Result<Room> {
     let workspace =
         own.workspace.as_ref().map(|w| [Vector3::new(w[0], w[1], w[2]), Vector3::new(w[3], w[4], w[5])]);

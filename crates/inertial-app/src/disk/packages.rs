@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::encoding::decoded;
 
-/// Number of parent folders of the model in which a package is searched.
+/// Number of parent folders of the model in which a package is searched for.
 const ABOVE: usize = 6;
 /// Name of the package manifest.
 const MANIFEST: &str = "package.xml";

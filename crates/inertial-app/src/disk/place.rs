@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Located, Result};
 
-/// Regular file, or a free name. Devices and pipes are written, never replaced, so they have no place.
+/// Identity of a regular file, or of a path at which no file exists yet.
 #[derive(Debug)]
 struct Place {
     /// Path with links resolved.
@@ -22,6 +22,7 @@ type FileId = (u64, u64);
 type FileId = std::convert::Infallible;
 
 impl Place {
+    /// Returns the place of a path; `None` for devices and pipes, which are written but never replaced.
     fn of(path: &Path) -> Option<Self> {
         let label = path.display().to_string();
         match path.metadata() {
@@ -34,6 +35,7 @@ impl Place {
         }
     }
 
+    /// Returns whether both are the same file.
     fn is(&self, other: &Self) -> bool {
         self.path == other.path || (self.id.is_some() && self.id == other.id)
     }
@@ -51,7 +53,7 @@ fn id(_: &std::fs::Metadata) -> Option<FileId> {
     None
 }
 
-/// Returns the path of a name without a file, with the links of its folder resolved.
+/// Returns the path of a file that does not exist yet, with the links of its folder resolved.
 fn free_name(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.canonicalize(), path.file_name()) {

@@ -48,14 +48,17 @@ impl Drop for Placing {
 
 /// File that is moved to its target when it is complete.
 pub struct Staged {
-    file: Waiting,
+    file: Incomplete,
     folder: PathBuf,
     target: PathBuf,
 }
 
-enum Waiting {
+/// Staged file that is not yet complete.
+enum Incomplete {
+    /// File without a name (`O_TMPFILE`).
     #[cfg(target_os = "linux")]
     Unnamed(File),
+    /// Hidden file, locked while its process lives.
     Named(NamedTempFile),
 }
 
@@ -71,7 +74,7 @@ impl Staged {
         };
         ensure!(folder.is_dir(), "cannot be written: there is no folder {}", folder.display());
         remove_abandoned(&folder);
-        let file = Waiting::create(&folder).at("cannot be written")?;
+        let file = Incomplete::create(&folder).at("cannot be written")?;
         if let Ok(existing) = target.metadata() {
             take_over(file.as_file(), &existing).at("cannot be written")?;
         }
@@ -82,7 +85,7 @@ impl Staged {
     pub fn put_in_place(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         #[cfg(target_os = "linux")]
-        if let Waiting::Unnamed(file) = &self.file
+        if let Incomplete::Unnamed(file) = &self.file
             && link(file, &self.target).is_ok()
         {
             return Ok(());
@@ -120,11 +123,11 @@ impl Staged {
     fn with_name(self) -> io::Result<Named> {
         let (file, path) = match self.file {
             #[cfg(target_os = "linux")]
-            Waiting::Unnamed(file) => {
+            Incomplete::Unnamed(file) => {
                 let path = builder().make_in(&self.folder, |name| link(&file, name))?.into_temp_path();
                 (file, path)
             }
-            Waiting::Named(file) => file.into_parts(),
+            Incomplete::Named(file) => file.into_parts(),
         };
         Ok(Named { path, _locked: file, folder: self.folder, target: self.target })
     }
@@ -181,7 +184,7 @@ impl Write for Staged {
     }
 }
 
-impl Waiting {
+impl Incomplete {
     fn create(folder: &Path) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         if let Some(file) = unnamed(folder) {
@@ -249,7 +252,7 @@ fn link(file: &File, name: &Path) -> io::Result<()> {
     Ok(linkat(CWD, descriptor(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// Sets the mode of the file that will be replaced, and its owner if the system allows it.
+/// Gives the staged file the mode of the file that it will replace, and its owner if the system allows it.
 #[cfg(unix)]
 fn take_over(file: &File, existing: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
@@ -271,7 +274,7 @@ fn take_over(_: &File, _: &Metadata) -> io::Result<()> {
 /// Removes staged files of processes that ended without removing them. Files that cannot be opened are kept.
 fn remove_abandoned(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let waiting = entries.filter(|entry| is_waiting(&entry.file_name()));
+    let waiting = entries.filter(|entry| is_staged(&entry.file_name()));
     for entry in waiting.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
         // A process that still writes the file holds the lock.
         if let Ok(file) = File::open(entry.path())
@@ -283,7 +286,7 @@ fn remove_abandoned(folder: &Path) {
 }
 
 /// Returns whether a name is that of a staged file.
-fn is_waiting(name: &OsStr) -> bool {
+fn is_staged(name: &OsStr) -> bool {
     let letters = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
     letters
         .is_some_and(|letters| letters.len() == LETTERS && letters.bytes().all(|c| c.is_ascii_alphanumeric()))
@@ -302,7 +305,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_waiting_file_has_no_name_that_a_kill_could_leave() {
+    fn a_staged_file_has_no_name_until_it_is_complete() {
         let folder = tempfile::tempdir().unwrap();
         if unnamed(folder.path()).is_none() {
             return;
@@ -345,11 +348,11 @@ mod tests {
     }
 
     #[test]
-    fn abandoned_files_are_removed_by_the_next_run_and_others_are_not() {
+    fn only_abandoned_files_are_removed_by_the_next_run() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(".inertial-abcdefABCDEF.part"), "left by a kill").unwrap();
         fs::write(folder.path().join(".inertial-settings"), "of the user").unwrap();
-        let Ok(Waiting::Named(alive)) = Waiting::named(folder.path()) else { panic!("no file") };
+        let Ok(Incomplete::Named(alive)) = Incomplete::named(folder.path()) else { panic!("no file") };
         let alive_name = alive.path().file_name().unwrap().to_str().unwrap().to_owned();
         Staged::new(&folder.path().join("out")).unwrap().put_in_place().unwrap();
         let mut expected = [".inertial-settings".to_owned(), alive_name, "out".into()];
@@ -360,7 +363,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn an_existing_output_keeps_its_mode_whatever_the_mask() {
+    fn an_existing_output_keeps_its_mode_for_any_umask() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("out");

@@ -149,7 +149,7 @@ pub fn is_result(input: &str, inputs: &dyn Inputs) -> bool {
     robot::names_result(input, inputs)
 }
 
-/// Writes the texts; without a model, only the values of a result are exported.
+/// Exports a model as texts; without a model, only the values of a result are exported.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     if let Some(name) = &options.name {
         ensure_option!(

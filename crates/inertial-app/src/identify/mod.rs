@@ -84,8 +84,8 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
 /// Largest number of corrections of a torque lag; a large lag is found in several steps.
 const MOST_CORRECTIONS: usize = 3;
 
-/// Largest growth of the residual when a corrected lag is corrected once more.
-const HARDLY: f64 = 1.01;
+/// Factor by which the residual may grow when a corrected lag is corrected once more.
+const ACCEPTED_GROWTH: f64 = 1.01;
 
 /// Number of samples of all logs that are used for the diagnosis.
 const EXCERPT: usize = 1500;
@@ -152,7 +152,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         let again = Options { log: LogOptions { lag: Some(lag), ..options.log.clone() }, ..options.clone() };
         let (other, better) = estimate(&again, &Context { progress: &silent, ..*context })?;
         // A small remaining lag hardly changes the fit.
-        let grown = if corrected.is_some() { HARDLY } else { 1.0 };
+        let grown = if corrected.is_some() { ACCEPTED_GROWTH } else { 1.0 };
         let is_better = better.fit_relative_rms < grown * result.fit_relative_rms;
         if !is_better {
             break;
@@ -213,11 +213,11 @@ pub(crate) struct Data {
     pub fit: Summary,
     pub validation: Option<Summary>,
     excerpt: Excerpt,
-    logs: Vec<Passed>,
+    logs: Vec<OpenLog>,
 }
 
 /// Log that is read again, with its parts for fit and validation.
-struct Passed {
+struct OpenLog {
     recording: Recording,
     fit: Range<usize>,
     kept: Range<usize>,
@@ -266,7 +266,7 @@ impl Data {
             fit.merge(&log.summary_and_excerpt(context, equations, first.clone(), None, part)?)?;
             kept.merge(&log.summary(context, equations, last.clone(), None)?)?;
             if again {
-                logs.push(Passed { recording: log, fit: first, kept: last });
+                logs.push(OpenLog { recording: log, fit: first, kept: last });
             }
         }
         for name in &options.validate {
@@ -274,7 +274,7 @@ impl Data {
             let all = 0..log.len();
             kept.merge(&log.summary(context, equations, all.clone(), None)?)?;
             if again {
-                logs.push(Passed { recording: log, fit: 0..0, kept: all });
+                logs.push(OpenLog { recording: log, fit: 0..0, kept: all });
             }
         }
         let validated = if options.holdout.is_some() { &[][..] } else { &kept.sources };

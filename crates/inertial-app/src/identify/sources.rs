@@ -26,7 +26,7 @@ fn overlapping<'s>(
     others: &'s [LogSource],
     counts: impl Fn(usize, usize) -> bool,
 ) -> Option<(&'s LogSource, &'s LogSource)> {
-    // Only logs with a common mark are compared.
+    // Logs with common rows have common marks (hashes of rows), so only such logs are compared.
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (k, source) in others.iter().enumerate() {
         source.marks.iter().for_each(|&mark| places.entry(mark).or_default().push(k));

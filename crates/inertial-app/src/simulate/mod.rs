@@ -40,9 +40,9 @@ pub struct Options {
     pub measured: Option<Measured>,
     /// Joints that have a torque sensor; all if empty.
     pub joints: Vec<String>,
-    /// Link with a force/torque sensor in its frame, which carries the link and everything attached to it.
+    /// Link that carries a force/torque sensor in its frame; the sensor carries the link and everything attached to it.
     pub force_sensor: Option<String>,
-    /// Sampling rate (Hz); by default the rows of the trajectory, otherwise 100.
+    /// Sampling rate (Hz); by default the sensors are read at the rows of the trajectory, or at 100 Hz if it has none.
     pub rate: Option<f64>,
     /// Standard deviations of the noise by column.
     pub noise: Vec<Setting>,

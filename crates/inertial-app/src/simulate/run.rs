@@ -21,7 +21,7 @@ const DEFAULT_RATE: f64 = 100.0;
 const MOST_SAMPLES: f64 = 1e8;
 
 /// Number of samples between progress reports.
-const TOLD: usize = 1 << 10;
+const REPORT_INTERVAL: usize = 1 << 10;
 
 /// Times at which the sensors are read.
 pub enum Times {
@@ -63,10 +63,10 @@ impl Times {
     }
 
     /// Iterates over the sample indices, reports progress at intervals, and stops if requested.
-    fn watched<'c>(&self, context: &'c Context<'c>) -> impl Iterator<Item = Result<usize>> + use<'c> {
+    fn with_progress<'c>(&self, context: &'c Context<'c>) -> impl Iterator<Item = Result<usize>> + use<'c> {
         let count = self.len();
         (0..count).map(move |k| {
-            if k.is_multiple_of(TOLD) {
+            if k.is_multiple_of(REPORT_INTERVAL) {
                 context.go_on()?;
                 context.progress.share(k as f64 / count as f64);
             }
@@ -177,7 +177,7 @@ pub fn inverse(
     let mut workspace = closed.workspace();
     let mut reading = Reading::new(closed);
     let mut drift = Drift::default();
-    for k in times.watched(context) {
+    for k in times.with_progress(context) {
         let k = k?;
         let t = times.at(k);
         let here = || format!("t = {t} s");
@@ -216,7 +216,7 @@ pub fn forward(
     let kinks = course.times().unwrap_or_default();
     let (mut drift, mut scale) = (Drift::default(), 0.0f64);
     let mut t = times.at(0);
-    for k in times.watched(context) {
+    for k in times.with_progress(context) {
         let k = k?;
         let next = times.at(k);
         let here = |t: f64| format!("after t = {t} s");
@@ -268,7 +268,7 @@ pub fn free_flight(
     let mut given = Reading::new(&closed);
     let mut drift = Drift::default();
     let mut start = None;
-    for k in times.watched(context) {
+    for k in times.with_progress(context) {
         let k = k?;
         let t = times.at(k);
         let here = || format!("t = {t} s");

@@ -241,7 +241,7 @@ mod tests {
 
     /// Derivatives of parameters agree with central differences.
     #[test]
-    fn derivatives_are_those_of_differences() {
+    fn derivatives_agree_with_central_differences() {
         let (rows, right) = (DMatrix::identity(10, 10), DVector::zeros(10));
         for formulation in FORMULATIONS {
             let problem = BodyProblem { formulation, rows: &rows, right: &right };

@@ -21,12 +21,13 @@ pub fn run(shell: &Shell, json: bool, picture_to: Option<&Path>) -> Result<Answe
     if json {
         shell.print_json(&outcome)?;
     } else {
-        shell.print(&told(&outcome, shell.style()))?;
+        shell.print(&text(&outcome, shell.style()))?;
     }
     Ok(Answer::Yes)
 }
 
-fn told(outcome: &Outcome, style: Style) -> String {
+/// Formats the result as text.
+fn text(outcome: &Outcome, style: Style) -> String {
     let [force, moment, _] = outcome.noise;
     let mut out = format!(
         "A shoulder with three joints moves from point to point; a force/torque sensor carries elbow, forearm and hand.\n\

@@ -37,12 +37,13 @@ pub fn run(shell: &Shell, wanted: &Wanted<'_>) -> Result<Answer> {
     if wanted.json {
         shell.print_json(&outcome)?;
     } else {
-        shell.print(&told(shell, &outcome))?;
+        shell.print(&text(shell, &outcome))?;
     }
     Ok(Answer::Yes)
 }
 
-fn told(shell: &Shell, outcome: &Outcome) -> String {
+/// Formats the result as text.
+fn text(shell: &Shell, outcome: &Outcome) -> String {
     let mut out = String::from(
         "A robot with two arms in orbit: which motion of its joints and reaction wheels excites the inertia of every\n\
          link, and how accurate are the estimates from noisy rates? (Naveen, Shah and Misra, section VI)\n\n",

@@ -1,4 +1,4 @@
-//! Connections: idle ones cannot exclude active ones.
+//! Limited number of connections; the oldest idle connection is closed if a new one needs its place.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,7 +76,7 @@ impl Connections {
                 .keep_alive(false)
                 .max_buf_size(PIECE)
                 .serve_connection(TokioIo::new(stream), service);
-            // A broken connection affects its peer only.
+            // Errors of a connection affect its peer only.
             let _ = connection.await;
             lock(&silent).remove(&number);
             drop(room);

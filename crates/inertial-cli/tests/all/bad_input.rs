@@ -232,7 +232,7 @@ fn wrong_calls_get_one_line_and_a_hint() {
         (&["check", "builtin:scara", "--jsn"], "unexpected argument '--jsn' found"),
         (
             &["check", "builtin:scara", "--gravity", "0,0"],
-            "expected 3 numbers with commas between them, not '0,0'",
+            "expected 3 numbers separated by commas, not '0,0'",
         ),
         (&["check", "builtin:scara", "--gravity", "0,0,nan"], "expected 3 numbers"),
         (&["check", "builtin:scara", "--base", "flying"], "invalid value 'flying' for '--base <BASE>'"),

@@ -46,7 +46,7 @@ fn excitation(published: &Published) -> Drawn<String> {
     let numbered = |values: Vec<f64>| -> Vec<(f64, f64)> {
         values.into_iter().enumerate().map(|(k, y)| (k as f64 + 1.0, y)).collect()
     };
-    let both = [(&published.alone, "one interval"), (&published.together, "all up to it")];
+    let both = [(&published.alone, "one interval"), (&published.together, "all intervals up to it")];
     let end = INTERVALS as f64 + 0.5;
     drawing((SIZE.0, 2 * HEIGHT), |area| {
         let (upper, lower) = area.split_vertically(HEIGHT);

@@ -177,7 +177,7 @@ fn parameters(page: &Page) -> Drawn<String> {
             .disable_y_axis()
             .light_line_style(TRANSPARENT)
             .bold_line_style(RGBColor(225, 228, 233))
-            .x_desc("relative to the greater of estimate and model; ring: the model")
+            .x_desc("relative to the larger of estimate and model value; ring: model value")
             .label_style(FONT)
             .draw()?;
         let (after, before) = (RGBColor(31, 111, 208), RGBColor(138, 109, 0));

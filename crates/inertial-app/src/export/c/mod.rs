@@ -154,7 +154,7 @@ impl Code<'_> {
         };
         let _ = write!(
             out,
-            "/* Forces of a motion, inertias of drives included, friction not: {}. */\n\
+            "/* Forces of a motion, with the inertias of drives and without friction: {}. */\n\
              void {p}_inverse_dynamics(const double q[{nq}], const double v[{nv}], const double a[{nv}], double tau[{nv}]);\n\n\
              /* Forces that hold the robot against gravity: {}. */\nvoid {p}_gravity(const double q[{nq}], double tau[{nv}]);\n\n\
              /* Friction and offsets of the joints, to be added. */\nvoid {p}_friction(const double v[{nv}], double tau[{nv}]);\n\n",
@@ -280,7 +280,7 @@ impl Code<'_> {
             }
         }
         let mut out = format!(
-            "/* Self-test of {file}.c: compares with numbers of the library. Exit status 0 where all agree. */\n\
+            "/* Self-test of {file}.c: compares with numbers of the library. Exit status 0 if all agree. */\n\
              #include \"{file}.h\"\n\n#include <math.h>\n#include <stdio.h>\n\n#define SAMPLES {SAMPLES}\n\n"
         );
         let sizes = [&nq, &nv, &nv, &nv, &nv, &format!("{nv} * {nb}")].map(Clone::clone);
