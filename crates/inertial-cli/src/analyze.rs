@@ -56,7 +56,7 @@ which forces of the other would be predicted wrongly from what is identified her
 
 ";
 
-/// Which parameters can any experiment ever reveal, and in which combinations?
+/// Find the parameters that experiments can determine, and in which combinations
 #[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]

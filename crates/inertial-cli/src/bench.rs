@@ -25,7 +25,7 @@ Examples:
   valgrind --tool=cachegrind inertial bench builtin:arm7 \\
     --kernel rnea --calls 1000";
 
-/// How fast is each kernel on this machine, for this model?
+/// Measure the speed of each kernel on this machine, for a model
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

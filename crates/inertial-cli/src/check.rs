@@ -49,7 +49,7 @@ of several: \"files\" holds such an object for each, with its name as \"file\".
 
 ";
 
-/// Can these inertial parameters belong to physical bodies?
+/// Check whether the bodies of a model are physically consistent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {

@@ -29,7 +29,7 @@ Exit status: 0 done, 1 the log lacks a column that MODEL needs, 2 bad input.
 
 ";
 
-/// Which columns does a log have, and how is each interpreted?
+/// List the columns of a log and their interpretation
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {

@@ -43,7 +43,7 @@ Examples:
   inertial demo four-bar
   inertial demo --list";
 
-/// Demonstrations with built-in models.
+/// Demonstrate the main functions with built-in models
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

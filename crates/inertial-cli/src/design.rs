@@ -69,7 +69,7 @@ fn defaults() -> Options {
     Options::default()
 }
 
-/// Which motion reveals the parameters best, within the joint limits?
+/// Design a motion that determines the parameters best within the joint limits
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {

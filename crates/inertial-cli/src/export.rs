@@ -38,7 +38,7 @@ expresses it there. The default is the frame of the link, for a payload that of 
 
 ";
 
-/// Write the values for controllers, simulators and programs, and C code of the dynamics
+/// Export values for controllers, simulators and programs, and C code of the dynamics
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {
@@ -51,7 +51,7 @@ pub struct Args {
     /// Result of 'identify --json' whose values replace those of the model
     #[arg(long, value_name = "RESULT")]
     values: Option<String>,
-    /// Link that is the load of a controller, with all that is fixed to it [default: the only body of a result]
+    /// Link that is the load of a controller, with everything that is fixed to it [default: the only body of a result]
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
     /// Link in whose frame the load is expressed [default: that of the load]

@@ -52,7 +52,7 @@ a column depends only on --seed and its name.
 /// Heading in the help.
 const SENSORS: &str = "Sensors";
 
-/// What would the sensors read during that motion?
+/// Simulate the sensor readings during a motion
 #[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]

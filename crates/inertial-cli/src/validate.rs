@@ -32,7 +32,7 @@ Exit status: 0 done and not above --threshold, 1 above it or too few samples, 2 
 
 ";
 
-/// How well does this model predict what was measured?
+/// Compare the predictions of a model with measured data
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {

@@ -44,8 +44,8 @@ pub struct Mechanism {
 
 #[pymethods]
 impl Mechanism {
-    /// Builds a mechanism from a model's text, or from the file or builtin model named by the label; `given` are `base`, `gravity` and
-    /// `rotors`.
+    /// Builds a mechanism from a model's text, or from the file or builtin model named by the label; `given` are the model
+    /// options: `base`, `gravity`, `rotors` and others.
     #[new]
     fn new(label: String, text: Option<String>, given: Bound<'_, PyDict>) -> PyResult<Self> {
         let options: ModelOptions = filled(&given)?;

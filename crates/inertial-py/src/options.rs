@@ -100,10 +100,7 @@ const OTHERS: [(&str, &str); 10] = [
     ("plots", "Folder to write the curves to, as SVG files"),
     ("summary_out", "File to write the summary of the logs to (.summary, or .json for text)"),
     ("fix", "Write the model with the nearest consistent parameters to out"),
-    (
-        "explain",
-        "Write to out what cannot be identified, joint by joint; as a picture where out ends in .svg",
-    ),
+    ("explain", "Write to out what cannot be identified, joint by joint; as a picture if out ends in .svg"),
     ("csv", "Write a table to out, as CSV: every parameter (True), or 'null-space'"),
     ("latex", "Write the table to out, as LaTeX"),
 ];

@@ -1,4 +1,4 @@
-//! Studies of the papers.
+//! Studies of the papers, as functions of Python.
 
 use inertial_app::studies::{leg_on_bench, sampled_rank, slow_motion, space_robot};
 use pyo3::prelude::*;

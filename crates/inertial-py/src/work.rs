@@ -12,10 +12,10 @@ use crate::errors::{spelled, wrong};
 use crate::pool;
 
 /// Interval at which Python checks for an interruption.
-const GLANCE: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Interval at which the caller receives progress reports.
-const TELL: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Time for interrupted work to end by itself.
 const GRACE: Duration = Duration::from_millis(150);
@@ -118,7 +118,7 @@ pub fn long<T: Send + 'static>(
     let (mut told, mut when) = ((0.0, 1.0), Instant::now());
     let mut look = |ended: bool| -> PyResult<()> {
         py.check_signals()?;
-        let Some(tell) = tell.filter(|_| ended || when.elapsed() >= TELL) else { return Ok(()) };
+        let Some(tell) = tell.filter(|_| ended || when.elapsed() >= REPORT_INTERVAL) else { return Ok(()) };
         let amounts = lock(&observer.done).amounts();
         if told != amounts {
             tell.call1(amounts)?;
@@ -127,7 +127,7 @@ pub fn long<T: Send + 'static>(
         Ok(())
     };
     loop {
-        match wait(GLANCE) {
+        match wait(CHECK_INTERVAL) {
             // Work that ends before the first report still reports once.
             Ok(done) => return look(true).and(done),
             Err(RecvTimeoutError::Disconnected) => return Err(wrong("the work ended unexpectedly")),

@@ -152,7 +152,7 @@ const FLIGHT: &str = "Free-flying robots";
 const STREAM: &str = "Streams";
 const REGRESSOR: &str = "Regressors";
 
-/// What are the parameters, given what was measured?
+/// Identify the parameters from measured data
 #[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = DETAILS)]

@@ -36,7 +36,7 @@ Examples:
   inertial serve
   inertial serve --port 8080 --max-upload 2000 --parallel 4";
 
-/// Use the program in the browser, on this machine: upload a model and logs, and get the report and the corrected model
+/// Serve a page on this machine for use in a browser: upload a model and logs, and get the report and the corrected model
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

@@ -1,6 +1,6 @@
-"""Identifies the inertial parameters of robots from measured motion.
+"""Identification of the inertial parameters of robots from measured motion.
 
-It finds which parameters, or combinations of them, are identifiable, designs motions that excite them, and estimates them
+The package finds which parameters, or combinations of them, are identifiable, designs motions that excite them, and estimates them
 from logs so that every body is physically consistent::
 
     import inertial
@@ -13,8 +13,8 @@ from logs so that every body is physically consistent::
     found.bodies["link_1"].mass
     found.model.predict(q, dq, ddq)
 
-Functions and options have the names and meaning of the program's (``inertial identify --help``), with ``_`` for ``-``.
-Bad inputs raise :class:`Error` or one of its subclasses in :mod:`inertial.errors`.
+Functions and options have the same names and meaning as in the program (``inertial identify --help``), with ``_`` instead of
+``-``. Invalid inputs raise :class:`Error` or one of its subclasses in :mod:`inertial.errors`.
 """
 
 from __future__ import annotations

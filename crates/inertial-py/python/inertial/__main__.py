@@ -10,7 +10,7 @@ import sysconfig
 
 
 def main() -> int:
-    """Run the program on the process's arguments."""
+    """Runs the program with the arguments of this process."""
     folder = sysconfig.get_path("scripts")
     program = shutil.which("inertial", path=folder) or shutil.which("inertial")
     if program is None:

@@ -1,4 +1,4 @@
-"""One call of a job: options, inputs by name, files to write."""
+"""Calls of jobs: options, inputs by name, and files to write."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from .summary import Summary
 
     Model = Union[str, os.PathLike[str], Mechanism, Any]
-    #: A file, a pattern of files, an address, a summary, what ``simulate`` gave, or a table of columns.
+    #: File, pattern of files, address, summary, result of ``simulate``, or table of columns.
     Log = Union[str, os.PathLike[str], Summary, Mapping[str, Any], Any]
 
 T = TypeVar("T")
 
-#: Options whose values are names of texts, and words that name none.
+#: Options whose values are names of text files, and words with another meaning.
 _TEXTS: dict[str, tuple[str, ...]] = {"columns": (), "joint_model": (), "bounds": ("links",)}
 
-#: Options whose values are models, and words that name none.
+#: Options whose values are models, and words with another meaning.
 _MODELS: dict[str, tuple[str, ...]] = {"prior": ("model", "none"), "compare": ("floating", "fixed")}
 
 
@@ -42,7 +42,7 @@ def belongs(options: Mapping[str, Any], allowed: Container[str], known: Containe
 
 
 def toml(table: Mapping[str, Any]) -> str:
-    """A column map in TOML: texts, numbers, and tables of them."""
+    """Formats a column map as TOML: texts, numbers, and tables of them."""
 
     def written(value: Any) -> str:
         if isinstance(value, Mapping):
@@ -55,13 +55,13 @@ def toml(table: Mapping[str, Any]) -> str:
 
 
 def column_map(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The map that ``columns=`` describes: with the parts of a column map, or as its columns alone."""
+    """Returns the column map of ``columns=``, which has either the sections of a column map or only its columns."""
     parts = {"units", "joints", "columns"}
     return dict(columns) if set(columns) <= parts else {"columns": dict(columns)}
 
 
 def texts_of(options: Mapping[str, Any], known: Mapping[str, str] | None = None) -> tuple[dict[str, Any], dict[str, str]]:
-    """Options with texts replaced by names, and these texts by name. Known texts are not read again."""
+    """Returns the options with texts replaced by names, and these texts by name. Known texts are not read again."""
     given, texts = dict(options), dict(known or {})
     for name, words in _TEXTS.items():
         value = given.get(name)
@@ -85,12 +85,12 @@ class Outputs:
         self.report = options.pop("report", None)
         self.plots = options.pop("plots", None)
         self.summary_out = options.pop("summary_out", None)
-        #: The call, as pages say how they were made.
+        #: Text of the call, shown on report pages.
         self.command = command
 
 
 class Call:
-    """One call of a job: the model, named inputs in memory, and a folder for copies of remote files."""
+    """Call of a job: the model, named inputs in memory, and a folder for copies of remote files."""
 
     def __init__(self, function: str, model: Model, options: Mapping[str, Any], progress: Progress = None) -> None:
         from .mechanism import mechanism_of
@@ -106,7 +106,7 @@ class Call:
         self.given = {name: value for name, value in self._options.items() if name not in own}
         #: Texts that options name.
         self.texts: dict[str, str] = {}
-        #: What was said when the summaries were made.
+        #: Notes of the summaries.
         self.notes: list[str] = []
         self.tell = shown(progress, function)
         self._models = {self.robot.label: self.robot.text}
@@ -128,7 +128,7 @@ class Call:
                 raise type(error)(f"{error}; {', '.join(texts)}: expected numbers") from None
 
     def named(self, model: Model) -> str:
-        """The name of a further model; each text has its own name."""
+        """Adds another model to the inputs and returns its name; each text has its own name."""
         from .mechanism import mechanism_in
 
         held = mechanism_in(model)
@@ -145,7 +145,7 @@ class Call:
         return name
 
     def log(self, log: Log) -> list[str]:
-        """The names of a log, or several if it is a pattern."""
+        """Adds a log to the inputs and returns its name, or several names if it is a pattern."""
         from .summary import Summary
 
         if isinstance(log, (str, os.PathLike)):
@@ -159,7 +159,7 @@ class Call:
         return [name]
 
     def summary(self, summary: Summary) -> str:
-        """The name of a summary."""
+        """Adds a summary to the inputs and returns its name."""
         self._summaries += 1
         name = f"summary {self._summaries}"
         summary.native.add_to(self.inputs, name)
@@ -168,7 +168,7 @@ class Call:
         return name
 
     def _file(self, path: str) -> str:
-        """The same name; a remote file is copied first."""
+        """Adds a log file to the inputs and returns its path; a remote file is copied first."""
         if not is_address(path):
             self.inputs.add_log(existing(path))
             return path
@@ -179,7 +179,7 @@ class Call:
         return path
 
     def columns(self, table: Any) -> tuple[list[str], list[_inertial.Floats]]:
-        """Names and columns of a table; columns that are not numeric are left out, as in a file with further columns."""
+        """Returns names and columns of a table; columns that are not numeric are left out, as for files."""
         from .frames import columns_of
 
         names, columns, others = columns_of(table, lambda: self.robot.coordinate_names)
@@ -187,7 +187,7 @@ class Call:
         return names, columns
 
     def logs(self, logs: Log | Iterable[Log]) -> list[str]:
-        """The names of one log or several."""
+        """Adds one log or several to the inputs and returns their names."""
         table = isinstance(logs, (str, os.PathLike, Mapping)) or any(
             hasattr(logs, mark) for mark in ("collect", "columns", "column_names", "dtype", "native", "__arrow_c_stream__")
         )
@@ -195,7 +195,7 @@ class Call:
         return [name for log in several for name in self.log(log)]
 
     def run(self, job: Callable[..., T], *more: Any) -> T:
-        """The outcome of a job."""
+        """Runs a job and returns its outcome."""
         for name, words in _MODELS.items():
             if name in self.given and self.given[name] not in words:
                 self.given[name] = self.named(self.given[name])
@@ -211,7 +211,7 @@ class Call:
                 self.tell.close()
 
     def _command(self) -> str:
-        """The call in Python, with the names of inputs and nothing else of the process."""
+        """Returns the call as Python code, with the names of inputs only."""
         first = [self.robot.label, *(self.given[name] for name in ("trajectory", "logs") if name in self.given)]
         options = {**self._options, **{name: self.given[name] for name in self._options if name in self.given}}
         shown = [_literal(x) for x in first]
@@ -220,7 +220,7 @@ class Call:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python writes it."""
+    """Formats a value as Python code."""
     if isinstance(value, os.PathLike):
         return repr(os.fspath(value))
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Checks of keyword arguments against their types, and signatures that show them."""
+"""Checks of keyword arguments against their types, and function signatures that list them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .errors import OptionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Options of the program that have no meaning here, and what does their work.
+#: Options of the program that are not available in Python, with their replacements.
 PROGRAM_ONLY = {
     "arithmetic": "inertial.set_arithmetic sets it for the process",
     "help": "help() lists the options",
@@ -36,7 +36,7 @@ PROGRAM_ONLY = {
 
 
 def checked(name: str, value: Any, kind: Any) -> Any:
-    """A value as a plain Python object of its kind. ``None`` is the default.
+    """Converts the value of an option to a plain Python object of type ``kind``; ``None`` stands for the default.
 
     Raises ``TypeError`` if the type is wrong and :class:`inertial.OptionError` if a word is not one of the possible values.
     """
@@ -65,7 +65,7 @@ def checked(name: str, value: Any, kind: Any) -> Any:
 
 
 def _from_text(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    """A list or a mapping that is written as on the command line ("m,com", "elbow=0.5") as an object; anything else as it is."""
+    """Parses a list or mapping written as on the command line ("m,com", "elbow=0.5"); returns other values unchanged."""
     if str not in choices:
         return value
     origins = {get_origin(choice): choice for choice in choices}
@@ -85,7 +85,7 @@ def _from_text(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
 
 
 def _texts(value: Any) -> list[str] | None:
-    """The texts of a text or of a sequence of texts."""
+    """Returns a text or a sequence of texts as a list; ``None`` for other values."""
     if isinstance(value, str):
         return [value]
     is_list = isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value)
@@ -93,7 +93,7 @@ def _texts(value: Any) -> list[str] | None:
 
 
 def _settings(name: str, value: Any) -> Any:
-    """Numbers by name from texts such as "elbow=0.5,wrist=0"."""
+    """Parses numbers by name from texts such as "elbow=0.5,wrist=0"; returns other values unchanged."""
     texts = _texts(value)
     if texts is None:
         return value
@@ -113,7 +113,7 @@ def _settings(name: str, value: Any) -> Any:
 
 
 def _arguments(name: str, value: Any) -> Any:
-    """Arguments of a xacro file from texts such as "prefix:=left_". Values may be numbers and bools."""
+    """Returns the arguments of a xacro file from a mapping or from texts such as "prefix:=left_". Values may be numbers and bools."""
     if isinstance(value, Mapping):
         return {str(key): str(x).lower() if isinstance(x, bool) else str(x) for key, x in value.items()}
     texts = _texts(value)
@@ -129,12 +129,12 @@ def _arguments(name: str, value: Any) -> Any:
 
 
 def _is_bool(value: Any) -> bool:
-    """Whether it is a bool, of Python or NumPy."""
+    """Returns whether a value is a bool of Python or NumPy."""
     return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b" and value.ndim == 0
 
 
 def _plain(value: Any, kind: Any) -> Any:
-    """The value converted to that kind; ``None`` if it has another kind."""
+    """Converts a value to a type; returns ``None`` if it has another type."""
     if kind is bool:
         return bool(value) if _is_bool(value) else None
     if _is_bool(value):
@@ -188,7 +188,7 @@ def _list(value: Any, kind: Any) -> list[Any] | None:
 
 
 def _words(kind: Any) -> str:
-    """A type in words."""
+    """Describes a type in words."""
     if get_origin(kind) in {Union, type(int | str)}:
         words = list(dict.fromkeys(_words(k) for k in get_args(kind)))
         # Paths may be texts.
@@ -212,10 +212,11 @@ def _words(kind: Any) -> str:
 def with_options(
     command: str, options: type, *, leave_out: Collection[str] = (), also: Collection[type] = ()
 ) -> Callable[[F], F]:
-    """Gives a function or class that takes ``**options`` a signature that shows them, checks them when it is called, and adds a
-    line about each to its documentation.
+    """Decorates a function or class that takes ``**options``.
 
-    ``also`` are options of other functions: they are passed on, so that the function can name the right one.
+    The decorator lists the options in the signature, checks them in each call, and documents each of them in the docstring.
+    ``also`` are types with options of other functions; these are passed on unchecked, so that the function can refer to the
+    function that has them.
     """
     kinds = {name: kind for name, kind in get_type_hints(options).items() if name not in leave_out}
     elsewhere = {name for other in also for name in get_type_hints(other)} - set(kinds)
@@ -255,8 +256,8 @@ def with_options(
             **{name: kind for name, kind in function.__annotations__.items() if name != "options"},
             **{p.name: p.annotation for p in shown},
         }
-        told = dict(reversed(_inertial.options(command)))
-        lines = [f"        {name}: {told[name]}" for name in kinds if name in told]
+        descriptions = dict(reversed(_inertial.options(command)))
+        lines = [f"        {name}: {descriptions[name]}" for name in kinds if name in descriptions]
         call.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "    Options:", *lines])
         return call  # type: ignore[return-value]
 

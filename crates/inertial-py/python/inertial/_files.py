@@ -1,4 +1,4 @@
-"""Files of inputs: patterns, remote addresses, and paths."""
+"""Input files: paths, patterns, and remote addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import Error, LogError
 
 
 def path_of(value: Any, what: str, expected: str) -> str:
-    """A path as text."""
+    """Returns a path as text."""
     try:
         return os.fspath(value)  # type: ignore[no-any-return]
     except TypeError:
@@ -20,14 +20,14 @@ def path_of(value: Any, what: str, expected: str) -> str:
 
 
 def existing(path: str) -> str:
-    """The same path; raises ``FileNotFoundError`` if there is no such file."""
+    """Returns the path; raises ``FileNotFoundError`` if there is no such file."""
     if path != "-" and not path.startswith("builtin:") and not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "there is no such file", path)
     return path
 
 
 def text_of(path: str | os.PathLike[str], kind: type[Error] = Error) -> str:
-    """The text of a file, with unchanged line ends."""
+    """Reads the text of a file, with unchanged line ends."""
     name = existing(os.fspath(path))
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -39,7 +39,7 @@ def text_of(path: str | os.PathLike[str], kind: type[Error] = Error) -> str:
 
 
 def model_text(path: str | os.PathLike[str], kind: type[Error] = Error) -> str | None:
-    """The text of a model; ``None`` if it is not UTF-8 text."""
+    """Reads the text of a model; returns ``None`` if it is not UTF-8 text."""
     name = existing(os.fspath(path))
     try:
         with open(path, "rb") as file:
@@ -56,17 +56,17 @@ def model_text(path: str | os.PathLike[str], kind: type[Error] = Error) -> str |
 
 
 def stands_alone(text: str) -> bool:
-    """Whether the text of a model refers to no other files, which are found beside its file only."""
+    """Returns whether the text of a model refers to no other files, whose paths would depend on the path of the model."""
     return not text.startswith(("#usda", "PXR-USDC", "PK")) and "<include" not in text and "xmlns:xacro" not in text
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address that fsspec supports (``s3://…``)."""
+    """Returns whether a path is a remote address (``s3://…``)."""
     return "://" in path
 
 
 def expanded(path: str) -> list[str]:
-    """The files that match a pattern (``logs/*.parquet``), in order; any other path by itself."""
+    """Returns the files that match a pattern (``logs/*.parquet``), sorted; a list with the path itself if it is not a pattern."""
     if not glob.has_magic(path) or os.path.exists(path):
         return [path]
     if is_address(path):
@@ -82,7 +82,7 @@ def expanded(path: str) -> list[str]:
 
 
 def fetched(path: str, folder: str) -> str:
-    """A local copy of a file that fsspec supports."""
+    """Copies a file that fsspec supports to a local folder and returns the path of the copy."""
     try:
         import fsspec
 
@@ -91,7 +91,7 @@ def fetched(path: str, folder: str) -> str:
         system.get_file(inner, local)
     except FileNotFoundError:
         raise FileNotFoundError(errno.ENOENT, "there is no such file", path) from None
-    # Stores have exceptions of their own; whatever it is, the log cannot be had.
+    # Each store has its own exceptions; all of them mean that the log cannot be read.
     except Exception as error:
         raise LogError(f"{path}: cannot be opened: {str(error) or type(error).__name__}") from None
     return local

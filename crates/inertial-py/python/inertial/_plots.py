@@ -1,4 +1,4 @@
-"""Pictures of results, by matplotlib: ``pip install inertial[plot]``."""
+"""Plots of results with matplotlib: ``pip install inertial[plot]``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _axes(axes: Any, count: int) -> Any:
-    """Axes that were given, or new ones under each other."""
+    """Returns the given axes, or creates new ones in one column."""
     if axes is not None:
         return axes
     try:
@@ -23,7 +23,7 @@ def _axes(axes: Any, count: int) -> Any:
 
 
 def residuals(joints: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
-    """Bars of the relative residuals."""
+    """Draws the relative residuals as bars."""
     axes = _axes(axes, 1)
     axes.bar([joint["joint"] for joint in joints], [100 * (joint["relative_rms"] or 0.0) for joint in joints])
     axes.set_ylabel("residual (% of the measured force)")
@@ -31,7 +31,7 @@ def residuals(joints: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
 
 
 def identification(found: Identification, axes: Any = None) -> Any:
-    """Residuals of the joints, and standard errors of the base parameters."""
+    """Draws the residuals of the joints, and the standard errors of the base parameters."""
     upper, lower = _axes(axes, 2)
     residuals(found["fit"], upper)
     parameters = [p for p in found["base_parameters"] if p.get("relative_std_error") is not None]
@@ -43,7 +43,7 @@ def identification(found: Identification, axes: Any = None) -> Any:
 
 
 def simulation(log: Simulation, axes: Any = None) -> Any:
-    """Columns over time, a picture for each quantity."""
+    """Draws columns over time, with one plot for each quantity."""
     quantities: dict[str, list[str]] = {}
     for name in log.columns:
         if name != "t":

@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable
 from typing import Any, Union
 
-#: Told how much work of how much is done; ``True`` shows it, ``False`` does not, ``None`` shows what takes longer than a second on
-#: a terminal or in a notebook.
+#: Display of progress: a function that is called with the completed and the total work, ``True`` for a line or a bar, ``False`` for
+#: none; ``None`` shows work that takes longer than a second on a terminal or in a notebook.
 Progress = Union[bool, Callable[[Any, Any], None], None]
 
-#: Seconds after which work counts as long.
-LONG = 1.0
+#: Time (s) after which progress is shown by default.
+DELAY = 1.0
 
 
 def shown(progress: Progress, title: str, unit: str = "") -> Any:
-    """The function that reports progress; ``None`` if there is none."""
+    """Returns the function that displays progress; ``None`` if it is not displayed."""
     if callable(progress):
         return progress
     if progress not in (None, True, False):
@@ -25,11 +25,11 @@ def shown(progress: Progress, title: str, unit: str = "") -> Any:
     notebook = "ipykernel" in sys.modules
     if progress is False or (progress is None and not (notebook or sys.stderr.isatty())):
         return None
-    return (_Bar if notebook else _Line)(title, unit, LONG if progress is None else 0.0)
+    return (_Bar if notebook else _Line)(title, unit, DELAY if progress is None else 0.0)
 
 
 class _Line:
-    """A line on standard error."""
+    """Progress line on standard error."""
 
     def __init__(self, title: str, unit: str, after: float) -> None:
         self._title, self._unit, self._after = title, unit, after
@@ -37,7 +37,7 @@ class _Line:
         self._open = False
 
     def __call__(self, done: float, total: float) -> None:
-        """Shows the work done, of the total."""
+        """Shows the completed and the total work."""
         passed = time.monotonic() - self._began
         if passed < self._after:
             return
@@ -47,7 +47,7 @@ class _Line:
         self._open = done < total
 
     def _show(self, text: str, share: float) -> None:
-        # Spaces cover what was longer before.
+        # Trailing spaces erase the rest of a longer text.
         print(f"\r{text:<60}", end="\n" if share >= 1 else "", file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class _Line:
 
 
 class _Bar(_Line):
-    """A bar in a notebook."""
+    """Progress bar in a notebook."""
 
     _display: Any = None
 
@@ -72,7 +72,7 @@ class _Bar(_Line):
             self._display.update(content)
 
     def close(self) -> None:
-        """Leaves the bar as it is."""
+        """Keeps the bar."""
 
 
 def _duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What results have in common: the program's JSON as an object that prints as tables."""
+"""Base class of results: the program's JSON as an object that prints as tables."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, ClassVar, TypeVar
 
 from ._tables import Table
 
-#: Notes that are printed with a result.
-_TOLD = 10
+#: Largest number of notes that are printed with a result.
+_PRINTED_NOTES = 10
 
 
 R = TypeVar("R", bound="Result")
 
 
 class Named(list[R]):
-    """A list whose entries have names: ``bodies[0]`` and ``bodies["link_1"]``."""
+    """List whose entries are found by index or by name: ``bodies[0]`` and ``bodies["link_1"]``."""
 
     def __getitem__(self, place: Any) -> Any:
         if not isinstance(place, str):
@@ -30,16 +30,16 @@ class Named(list[R]):
 
 
 class Result(Mapping[str, Any]):
-    """A JSON object whose entries are attributes too. Absent entries are ``None``."""
+    """JSON object whose entries are also attributes. Optional entries that are absent are ``None``."""
 
     #: Types of entries that are objects, or lists of them.
     _parts: ClassVar[dict[str, type[Result]]] = {}
-    #: The list that is the result's frame.
+    #: Name of the list that :meth:`to_pandas` returns by default.
     _frame: ClassVar[str] = ""
 
     def __init__(self, data: Mapping[str, Any], notes: list[str] | None = None) -> None:
         self._data = dict(data)
-        #: Notes beside the result: what was repaired, chosen or left out.
+        #: Notes about repairs, choices and omissions.
         self.notes = notes or []
 
     def __getitem__(self, name: str) -> Any:
@@ -72,15 +72,15 @@ class Result(Mapping[str, Any]):
         self.__dict__.update(state)
 
     def to_dict(self) -> dict[str, Any]:
-        """The program's result object."""
+        """Returns the result object of the program as a dictionary."""
         return self._data
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The JSON that the program prints with --json."""
+        """Returns the JSON that the program prints with --json."""
         return json.dumps(self._data, indent=indent)
 
     def to_pandas(self, part: str | None = None) -> Any:
-        """The result's main list as a pandas frame, or another ``part`` of it ("bodies", "joints", "fit", …)."""
+        """Returns the main list of the result as a pandas frame, or another ``part`` ("bodies", "joints", "fit", …)."""
         import pandas
 
         return pandas.json_normalize(self._data.get(part or self._frame, [self._data]))
@@ -92,9 +92,9 @@ class Result(Mapping[str, Any]):
         return type(self).__name__
 
     def _said(self) -> list[str]:
-        more = len(self.notes) - _TOLD
+        more = len(self.notes) - _PRINTED_NOTES
         rest = [f"and {more} more in notes"] if more > 0 else []
-        return [*self._data.get("warnings", []), *self.notes[:_TOLD], *rest]
+        return [*self._data.get("warnings", []), *self.notes[:_PRINTED_NOTES], *rest]
 
     def __repr__(self) -> str:
         return f"<inertial.{type(self).__name__}: {self._headline()}>"

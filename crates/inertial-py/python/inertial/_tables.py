@@ -8,17 +8,17 @@ from typing import Any
 
 
 class Table:
-    """Rows under a header; columns of numbers are right-aligned. Lines below hold what fits in no column."""
+    """Table with a header and lines of text below; columns of numbers are right-aligned."""
 
     def __init__(self, header: Sequence[str], rows: Sequence[Sequence[str]], below: Sequence[str] = ()) -> None:
-        # What no row has is no column.
+        # Columns without content are left out.
         kept = [k for k in range(len(header)) if any(row[k] not in {"", "-"} for row in rows)]
         self.header = [header[k] for k in kept]
         self.rows = [[row[k] for k in kept] for row in rows]
         self.below = list(below)
 
     def text(self) -> str:
-        """With spaces between columns."""
+        """Formats the table as text, with spaces between columns."""
         rows = [self.header, *self.rows]
         widths = [max(len(row[k]) for row in rows) for k in range(len(self.header))]
         right = [k > 0 and all(_is_number(row[k]) for row in self.rows) for k in range(len(self.header))]
@@ -29,7 +29,7 @@ class Table:
         return "\n".join([*lines, *self.below])
 
     def html(self) -> str:
-        """As notebooks show it."""
+        """Formats the table as HTML, for notebooks."""
         head = "".join(f"<th>{html.escape(c)}</th>" for c in self.header)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(x)}</td>" for x in row) + "</tr>" for row in self.rows)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if self.rows else ""
@@ -37,12 +37,12 @@ class Table:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell is made of numbers, their errors and units: anything but words."""
+    """Returns whether a cell consists of numbers, their errors and units."""
     return all(part in {"-", "±", "%"} or part[-1].isdigit() for part in cell.split())
 
 
 def show(value: Any, digits: int = 5) -> str:
-    """A value in few characters; ``-`` if there is none."""
+    """Formats a value in few characters; ``-`` for ``None``."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -57,12 +57,12 @@ def show(value: Any, digits: int = 5) -> str:
 
 
 def residual(x: float | None) -> str:
-    """A relative residual; a dash if there is no force to relate it to."""
+    """Formats a relative residual in percent; a dash if there is none, because the measured force is zero."""
     return "–" if x is None else f"{100 * x:.2f} %"
 
 
 def percent(value: float | None) -> str:
-    """A fraction in percent."""
+    """Formats a fraction in percent."""
     if value is None:
         return "-"
     share = 100 * value
@@ -70,12 +70,12 @@ def percent(value: float | None) -> str:
 
 
 def with_error(value: Any, error: Any, digits: int = 5) -> str:
-    """One or several numbers, with their standard errors if there are any."""
+    """Formats one or several numbers, with their standard errors if there are any."""
     return show(value, digits) if error is None else f"{show(value, digits)} ± {show(error, 2)}"
 
 
 def combination(factors: dict[str, float]) -> str:
-    """1 a + -2 b as "a - 2 b"."""
+    """Formats a linear combination: ``a - 2 b`` for the factors 1 of a and -2 of b."""
     out = ""
     for name, factor in factors.items():
         sign = ("-" if factor < 0 else "") if not out else (" - " if factor < 0 else " + ")

@@ -1,4 +1,4 @@
-"""The jobs as functions."""
+"""Functions for the jobs of the program."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 @with_options("check", CheckOptions)
 def check(model: Model, **options: Unpack[CheckOptions]) -> Check:
-    """Can these inertial parameters belong to physical bodies?
+    """Checks whether the bodies of a model are physically consistent.
 
     A CSV file is a printed table: columns ``body, m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz``, one line per body. Each number
-    stands for all values that round to it.
+    represents all values that round to it.
     """
     if isinstance(model, (str, os.PathLike)) and os.fspath(model).lower().endswith(".csv"):
         others = sorted(set(options) - {"tolerance"})
@@ -53,7 +53,7 @@ def check(model: Model, **options: Unpack[CheckOptions]) -> Check:
 
 @with_options("analyze", AnalyzeOptions)
 def analyze(model: Model, **options: Unpack[AnalyzeOptions]) -> Analysis:
-    """Which parameters can any experiment ever reveal, and in which combinations?
+    """Finds the parameters that experiments can determine, and in which combinations.
 
     ``out`` receives the output of the program: readable tables, or the format selected by ``csv``, ``latex`` or ``explain``.
     """
@@ -65,12 +65,12 @@ def analyze(model: Model, **options: Unpack[AnalyzeOptions]) -> Analysis:
 def columns(
     log: str | os.PathLike[str], model: Model | None = None, **options: Unpack[ColumnsOptions]
 ) -> Columns:
-    """What does a log hold, and what is each column taken for?
+    """Lists the columns of a log and their interpretation.
 
-    With a model, columns are also recognised by the names of its joints, and ``missing`` describes the columns that it lacks.
-    ``map`` is a column map in TOML to edit. Options of the model need one.
+    With a model, columns are also recognised by the names of its joints, and ``missing`` describes the
+    columns that the model requires and the log lacks. ``map`` is a column map in TOML to edit. Options of the model need a model.
     """
-    # Without a model no name is of a joint.
+    # Without a model, any mechanism serves as a placeholder; its joint names are not used.
     with Call("columns", "builtin:planar-2r" if model is None else model, options) as call:
         call.given["log"] = call.logs(existing(path_of(log, "log", "a path")))[0]
         return Columns(*call.run(_inertial.columns, model is not None))
@@ -78,9 +78,9 @@ def columns(
 
 @with_options("design", DesignOptions)
 def design(model: Model, *, progress: Progress = None, **options: Unpack[DesignOptions]) -> Design:
-    """Which motion reveals the parameters best, within the joint limits?
+    """Designs a motion that determines the parameters best within the joint limits.
 
-    ``out`` is a file or several; ``prior_summary`` a file or a :class:`Summary`, or several; ``robust`` a model or several.
+    ``out`` is one file or several; ``prior_summary`` is a file or a :class:`Summary`, or several; ``robust`` is one model or several.
     ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
     """
     with Call("design", model, options, progress) as call:
@@ -95,7 +95,7 @@ def design(model: Model, *, progress: Progress = None, **options: Unpack[DesignO
 
 
 def _several(given: Any) -> list[Any]:
-    """One or several, as a list."""
+    """Returns one value or several values as a list."""
     several = isinstance(given, Iterable) and not isinstance(given, (str, os.PathLike, Mapping))
     return list(given) if several else [given]
 
@@ -108,7 +108,7 @@ def simulate(
     progress: Progress = None,
     **options: Unpack[SimulateOptions],
 ) -> Simulation:
-    """What would the sensors read during that motion?
+    """Simulates the sensor readings during a motion.
 
     The trajectory is a file, a result of :func:`design`, or a table with the columns of a trajectory file.
     ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
@@ -128,7 +128,7 @@ def simulate(
 
 @with_options("export", ExportOptions)
 def export(model: Model, **options: Unpack[ExportOptions]) -> Export:
-    """Writes the values for controllers, simulators and programs, and C code of the dynamics.
+    """Exports values for controllers, simulators and programs, and C code of the dynamics.
 
     ``values`` is a result of :func:`identify`, or a file with one, whose values replace those of the model; the
     result of a payload is the load itself. ``out`` is the file to write; for C code the source, with the other files beside it.
@@ -148,11 +148,12 @@ def export(model: Model, **options: Unpack[ExportOptions]) -> Export:
 def identify(
     model: Model, logs: Log | Iterable[Log], *, progress: Progress = None, **options: Unpack[IdentifyOptions]
 ) -> Identification:
-    """What are the parameters, given what was measured?
+    """Identifies the parameters from measured data.
 
-    Logs are files (text tables, Parquet, ``.npz``, ``.mat``, bags of ROS, datasets of LeRobot; patterns like ``logs/*.csv`` and addresses like
-    ``s3://bucket/log.csv`` too), tables (a mapping of columns or of arrays ``q``, ``dq``, ``ddq``, ``tau``; a pandas or polars
-    frame, an Arrow table), results of :func:`simulate`, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``.
+    A log is a file (text table, Parquet, ``.npz``, ``.mat``, ROS bag, LeRobot dataset), a pattern of files such as ``logs/*.csv``, an
+    address such as ``s3://bucket/log.csv``, a table (a mapping of columns or of arrays ``q``, ``dq``, ``ddq``, ``tau``; a pandas or
+    polars frame, an Arrow table), a result of :func:`simulate`, or a summary. The same applies to the logs of ``validate``,
+    ``unloaded`` and ``loaded``.
     ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
     """
     return identified(model, logs, options, progress)[0]
@@ -161,7 +162,7 @@ def identify(
 def identified(
     model: Model, logs: Log | Iterable[Log], options: Mapping[str, Any], progress: Progress = None
 ) -> tuple[Identification, str | None]:
-    """An identification, and the model's text with the identified values if ``write`` is set."""
+    """Returns an identification, and the model's text with the identified values if ``write`` is set."""
     from .summary import Summary
 
     with Call("identify", model, options, progress) as call:
@@ -180,11 +181,11 @@ def identified(
 def validate(
     model: Model, logs: Log | Iterable[Log], *, progress: Progress = None, **options: Unpack[ValidateOptions]
 ) -> Validation:
-    """How well does this model predict what was measured?
+    """Compares the predictions of a model with measured data.
 
-    With ``threshold`` the result is true, and its ``passed`` is ``True``, if the residual is not above it and every joint has
-    enough usable samples. A result of :func:`identify` predicts with all identified values, and logs are prepared as they were
-    for it. ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
+    With ``threshold`` the result is true, and its ``passed`` is ``True``, if the residual is not above the threshold and every joint
+    has enough usable samples. If the model is a result of :func:`identify`, all identified values are used for the prediction, and
+    logs are prepared as for that result. ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
     """
     threshold = options.get("threshold")
     if isinstance(model, (Identification, FittedModel)):

@@ -1,8 +1,8 @@
 """Identification on a Dask cluster: one summary per log, merged as a tree.
 
-The result is that of a single machine: a summary is made by the same code from one log, and merging is associative up to
-rounding. A worker holds one block of one log and a few summaries, however long the logs are; a lost worker's logs are
-summarised again elsewhere. A log that cannot be used is not tried again; its message is returned with all others.
+The result equals that of a single machine up to rounding: the same code summarises each log, and merging is associative up to
+rounding. A worker holds one block of one log and a few summaries, regardless of the length of the logs. The logs of a lost
+worker are summarised again by another one. A log that cannot be used is not tried again; its message is returned with all others.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     Logs = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-#: Summaries that one task merges.
+#: Number of summaries that one task merges.
 BRANCHES = 8
 
-#: Failed logs whose messages stand in an error; all are in its ``failures``.
+#: Largest number of failed logs that an error message lists; ``failures`` has all of them.
 LISTED = 10
 
 
@@ -50,7 +50,7 @@ class ClusterOptions(UnknownsOptions, EstimateOptions, total=False):
 
 
 class Part:
-    """The outcome of some logs: a summary, and the messages of those that cannot be used."""
+    """Outcome for some logs: a summary, and the messages of the logs that cannot be used."""
 
     def __init__(self, summary: Summary | None, failures: dict[str, str]) -> None:
         self.summary = summary
@@ -60,7 +60,7 @@ class Part:
 def summarize(
     path: str, model: Mechanism, options: dict[str, Any], checkpoint: str | None = None, retries: int = 0
 ) -> Part:
-    """The summary of one log: a local path, or any that fsspec supports (``s3://…``), copied to disk first.
+    """Summarises one log: a local path, or an address that fsspec supports (``s3://…``), which is copied to disk first.
 
     ``checkpoint`` is a folder for finished summaries; ``retries`` applies to stores that do not answer.
     """
@@ -73,7 +73,7 @@ def summarize(
         except FileNotFoundError as error:
             return Part(None, {path: f"{path}: {error.strerror}"})
         except Error as error:
-            # A store may answer later; what a log says it will say again.
+            # A store may answer later; an error of the log itself would occur again.
             if is_address(path) and "cannot be opened" in str(error) and attempt < retries:
                 time.sleep(2**attempt)
                 continue
@@ -85,7 +85,7 @@ def summarize(
 
 
 def _key(path: str, model: Mechanism, options: dict[str, Any]) -> str:
-    """What the summary of a log depends on: the log as it is now, the model and the options."""
+    """Returns a hash of everything that the summary of a log depends on: the current log, the model and the options."""
     state: list[Any] = [path, model.label, model.text, model.options, sorted(options.items())]
     if not is_address(path) and os.path.exists(path):
         about = os.stat(path)
@@ -94,7 +94,7 @@ def _key(path: str, model: Mechanism, options: dict[str, Any]) -> str:
 
 
 def merge(parts: list[Part]) -> Part:
-    """One part of several."""
+    """Merges several parts into one."""
     summaries = [part.summary for part in parts if part.summary is not None]
     failures = {path: message for part in parts for path, message in part.failures.items()}
     return Part(summaries[0].merge(*summaries[1:]) if summaries else None, failures)
@@ -115,13 +115,13 @@ def _summary_of(
     folder = None if checkpoint is None else os.fspath(checkpoint)
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
-    # Errors of logs are values, so Dask never tries them again; logs of lost workers it does.
+    # Errors of logs are returned as values, so Dask retries only the logs of lost workers.
     level = [client.submit(summarize, path, robot, options, folder, retries, pure=False) for path in paths]
     tell = shown(progress, "summaries", "logs")
     if tell is not None:
         for done, _ in enumerate(as_completed(list(level)), start=1):  # type: ignore[no-untyped-call]
             tell(done, len(level))
-    # In the order of the logs, so that the same logs give the same bits whichever worker is first.
+    # Summaries are merged in the order of the logs, so that the result does not depend on which worker ends first.
     while len(level) > 1:
         level = [
             client.submit(merge, level[k : k + BRANCHES], pure=False) for k in range(0, len(level), BRANCHES)
@@ -131,7 +131,7 @@ def _summary_of(
 
 
 def _paths(logs: Logs) -> list[str]:
-    """All logs, patterns expanded."""
+    """Returns the paths of all logs, with patterns expanded."""
     several = [logs] if isinstance(logs, (str, os.PathLike)) else logs
     paths = [path for log in several for path in expanded(os.fspath(log))]
     if not paths:
@@ -139,14 +139,14 @@ def _paths(logs: Logs) -> list[str]:
     return paths
 
 
-def _judged(part: Part, on_error: str, count: int) -> Summary:
-    """The summary; raises an error if logs failed that may not be left out, or if there is no summary."""
+def _checked_summary(part: Part, on_error: str, count: int) -> Summary:
+    """Returns the summary; raises an error if logs failed and must not be left out, or if there is no summary."""
     if part.failures and (on_error == "raise" or part.summary is None):
-        told = list(part.failures.values())
+        messages = list(part.failures.values())
         if count == 1:
-            raise FailedLogs(told[0], part.failures)
-        more = [f"and {len(told) - LISTED} more"] if len(told) > LISTED else []
-        text = "\n  ".join([f"{len(told)} of {count} logs cannot be used:", *told[:LISTED], *more])
+            raise FailedLogs(messages[0], part.failures)
+        more = [f"and {len(messages) - LISTED} more"] if len(messages) > LISTED else []
+        text = "\n  ".join([f"{len(messages)} of {count} logs cannot be used:", *messages[:LISTED], *more])
         raise FailedLogs(text, part.failures)
     if part.summary is None:
         raise Error("there is no summary")
@@ -168,10 +168,10 @@ def summarize_all(
     checkpoint: str | os.PathLike[str] | None = None,
     **options: Unpack[UnknownsOptions],
 ) -> Summary:
-    """The summary of all logs (paths, patterns, addresses), made on the cluster.
+    """Summarises logs (paths, patterns, addresses) on a Dask cluster.
 
     ``progress`` is called with the number of finished logs and the total; ``True`` shows a line on standard error or a bar in
-    a notebook, ``None`` only if the output is interactive and it takes longer than a second. Logs that cannot be used raise
+    a notebook, ``None`` only if the output is interactive and the work takes longer than a second. Logs that cannot be used raise
     :class:`inertial.errors.FailedLogs` with all their messages, or are left out (``on_error="skip"``) with a note each.
     ``checkpoint`` names a folder that all workers can access: finished summaries are kept there, and a second call continues
     from them. ``retries`` applies to stores that do not answer; logs of lost workers are always summarised again.
@@ -180,12 +180,12 @@ def summarize_all(
     if on_error not in {"raise", "skip"}:
         raise OptionError(f"on_error={on_error!r}: expected raise or skip")
     paths = _paths(logs)
-    # What is wrong with the options is said before any log is read.
+    # Invalid options raise an error before any log is read.
     Summary(robot, **options)
     part = _summary_of(
         robot, paths, client, dict(options), retries=retries, progress=progress, checkpoint=checkpoint
     )
-    return _judged(part, on_error, len(paths))
+    return _checked_summary(part, on_error, len(paths))
 
 
 @with_options("identify", ClusterOptions, also=[IdentifyOptions])
@@ -201,10 +201,10 @@ def identify(
     holdout: float | None = None,
     **options: Unpack[ClusterOptions],
 ) -> Identification:
-    """``inertial.identify`` with the logs summarised on a Dask cluster; the same result up to rounding.
+    """Identifies the parameters as ``inertial.identify`` does, with the logs summarised on a Dask cluster.
 
-    ``holdout`` is the last fraction of the *logs* (at least one), which are used for validation instead of the fit. See
-    :func:`summarize_all` for the other arguments.
+    The result is the same up to rounding. ``holdout`` is the fraction of the *logs* (at least one log, taken from the end of the list)
+    that is used for validation instead of the fit. See :func:`summarize_all` for the other arguments.
     """
     allowed = {**UnknownsOptions.__annotations__, **EstimateOptions.__annotations__}
     why = "not on a cluster; make a Summary there (summarize_all) and call inertial.identify with it"

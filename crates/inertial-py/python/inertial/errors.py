@@ -1,6 +1,6 @@
-"""Errors by kind. All are :class:`inertial.Error`, which is a ``ValueError``.
+"""Exceptions of the package. All are subclasses of :class:`inertial.Error`, which is a ``ValueError``.
 
-A wrong type raises ``TypeError``, a file that does not exist ``FileNotFoundError``, as everywhere in Python.
+As usual in Python, a wrong type raises ``TypeError``, and a missing file raises ``FileNotFoundError``.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from ._inertial import Error, LogError, ModelError, OptionError
 
 
 class FailedLogs(LogError):
-    """Several logs cannot be used; ``failures`` has the message of each."""
+    """Raised if several logs cannot be used; ``failures`` has the message of each."""
 
     def __init__(self, message: str, failures: dict[str, str] | None = None) -> None:
         super().__init__(message)
-        #: The message of each log by its name.
+        #: Message of each log, by the name of the log.
         self.failures = failures or {}
 
     def __reduce__(self) -> tuple[type[FailedLogs], tuple[str, dict[str, str]]]:

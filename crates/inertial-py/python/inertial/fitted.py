@@ -1,4 +1,4 @@
-"""An identified robot as a model: it predicts forces, is compared with logs, written and saved."""
+"""Identified robot as a model that predicts forces, and can be compared with logs, written and saved."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from .results import Identification, Validation
     from .summary import Summary
 
-#: Options that only say what is written and drawn, or whose logs are not kept.
+#: Options that only affect outputs, or whose logs are not kept.
 _OUTPUTS = ("out", "report", "plots", "summary_out", "validate", "holdout", "covariance", "essential", "force")
 
-#: Options of identifications that predict no torques of the whole robot, or need every sample again.
+#: Options of identifications whose results cannot predict the torques of the whole robot.
 _OTHER_JOBS = ("payload", "gains", "loaded", "unloaded", "known_payload")
 
 
 def fitted(
     data: Mapping[str, Any], model: Mechanism, options: Mapping[str, Any], summary: Summary | None
 ) -> FittedModel | None:
-    """The model of a result; ``None`` for other jobs (payloads, drive gains, momentum)."""
+    """Returns the model of a result; ``None`` for payloads, drive gains and momentum."""
     other = any(options.get(name) is not None for name in _OTHER_JOBS)
     if other or options.get("measured") == "momentum" or "base_parameters" not in data:
         return None
     kept = {name: value for name, value in options.items() if name not in _OUTPUTS and value is not None}
+    # The identified lag also applies to logs of later predictions.
     if data.get("lag") is not None:
         kept["lag"] = data["lag"]["value"]
-    # What was found from each log is part of the data; the model that they were found with is kept as it was.
     return FittedModel(data.get("model", {}), model, dict(data), kept, summary)
 
 
 class FittedModel(Result):
-    """An identified robot: base parameters, and friction, offsets and rotor inertias of its joints.
+    """Identified robot: base parameters, and friction, offsets and rotor inertias of its joints.
 
     ``model["name"]``, ``model["bodies"]`` and ``model["dof"]`` are those of the result object.
     """
@@ -61,20 +61,20 @@ class FittedModel(Result):
         summary: Summary | None,
     ) -> None:
         super().__init__(data)
-        #: The model that was given, with its own parameters.
+        #: Given model, with its own parameters.
         self.prior = mechanism
         self._result, self._options, self._summary = result, options, summary
 
     @property
     def mechanism(self) -> Mechanism:
-        """The model with the identified inertias, which every function accepts as a model."""
+        """Mechanism with the identified inertias, which every function accepts as a model."""
         if "_mechanism" not in self.__dict__:
             made = Mechanism.from_string(self.to_text())
             self.__dict__["_mechanism"] = Mechanism(made.label, made.text, self.prior.options)
         return self.__dict__["_mechanism"]  # type: ignore[no-any-return]
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
-        """Forces of a motion, of one sample (vectors) or many (rows): inertia, gravity, friction, offsets, rotors."""
+        """Predicts the forces of one sample (vectors) or many (rows): inertia, gravity, friction, offsets and rotors."""
         import numpy as np
 
         positions, velocities, accelerations = floats("q", q), floats("dq", dq), floats("ddq", ddq)
@@ -90,7 +90,7 @@ class FittedModel(Result):
         return tau[0] if one else tau
 
     def _joint_forces(self, v: Floats, a: Floats) -> Floats:
-        """Forces of the joints' own terms."""
+        """Computes the forces of friction, offsets and rotors."""
         import numpy as np
 
         coordinates = self.prior.coordinate_names
@@ -107,7 +107,7 @@ class FittedModel(Result):
             force = (joint.get("viscous") or 0.0) * speed + (joint.get("coulomb") or 0.0) * sign
             force += (joint.get("coulomb_positive") or 0.0) * (sign + 1) / 2
             force += (joint.get("coulomb_negative") or 0.0) * (sign - 1) / 2
-            # A rotor that acts like the inertia of its link is part of the base parameters: it has no error of its own.
+            # A rotor that acts like the inertia of its link is part of the base parameters: it has no standard error of its own.
             if "rotor_inertia" in joint.get("std_errors", {}):
                 force += joint["rotor_inertia"] * acceleration
             if joint.get("stribeck") and joint.get("stribeck_velocity"):
@@ -119,7 +119,7 @@ class FittedModel(Result):
         return out
 
     def residuals(self, logs: Log | Iterable[Log], **pages: Any) -> Validation:
-        """Residuals on logs, which are prepared as for the identification; on the same logs they are those of the fit.
+        """Computes the residuals on logs, which are prepared as for the identification. On the same logs, these are the residuals of the fit.
 
         ``report`` and ``plots`` write a page and curves.
         """
@@ -137,21 +137,21 @@ class FittedModel(Result):
         return Validation({key: value for key, value in data.items() if value is not None}, found.notes)
 
     def to_text(self) -> str:
-        """The model's text with the identified values, in the format in which it was given (URDF or mechanism file)."""
+        """Returns the text of the model with the identified values, in the format of the given model."""
         _, text = self._again(write=True)
         if text is None:
             raise Error(f"{self.prior.label} cannot be written")
         return text
 
     def to_urdf(self) -> str:
-        """The URDF with the identified ``<inertial>`` and ``<dynamics>`` and nothing else changed."""
+        """Returns the URDF with the identified ``<inertial>`` and ``<dynamics>`` elements; all other text is unchanged."""
         text = self.to_text()
         if not text.lstrip().startswith("<"):
             raise Error(f"{self.prior.label} is not a URDF: to_text() returns the mechanism file with the new values")
         return text
 
     def _again(self, **more: Any) -> tuple[Identification, str | None]:
-        """The same identification from the summary of its logs, with further outputs."""
+        """Repeats the identification from the summary of its logs, with further outputs."""
         from .commands import identified
 
         if self._summary is None:
@@ -159,7 +159,7 @@ class FittedModel(Result):
         return identified(self.prior, self._summary, {**self._options, **more})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves it; :func:`inertial.load` reads it again."""
+        """Saves the model to a file that :func:`inertial.load` reads."""
         save(path, self)
 
     def _headline(self) -> str:
@@ -176,12 +176,12 @@ _MAGIC = b"inertial-result-1\n"
 
 
 def save(path: str | os.PathLike[str], thing: object) -> None:
-    """Saves a result."""
+    """Saves a result to a file."""
     _inertial.write_file(path, _MAGIC + pickle.dumps(thing, protocol=4))
 
 
 class _Reader(pickle.Unpickler):
-    """Creates objects of this package only: a file cannot call anything else."""
+    """Unpickler that creates objects of this package only, so that a file cannot run other code."""
 
     def find_class(self, module: str, name: str) -> Any:
         package = __name__.partition(".")[0]
@@ -204,7 +204,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def values_of(result: Mapping[str, Any]) -> tuple[list[str], Floats, Floats]:
-    """Names, values and standard errors of all unknowns of a result: base parameters, then terms of the joints."""
+    """Returns names, values and standard errors of all unknowns of a result: base parameters, then terms of the joints."""
     import numpy as np
 
     names = [parameter["name"] for parameter in result.get("base_parameters", [])]
@@ -212,11 +212,11 @@ def values_of(result: Mapping[str, Any]) -> tuple[list[str], Floats, Floats]:
     errors = [parameter["std_error"] for parameter in result.get("base_parameters", [])]
     terms = ("viscous", "coulomb", "coulomb_positive", "coulomb_negative", "stribeck", "offset", "rotor_inertia")
     for joint in result.get("joints", []):
-        told = joint.get("std_errors", {})
+        std_errors = joint.get("std_errors", {})
         for term in terms:
-            if joint.get(term) is not None and (term != "rotor_inertia" or term in told):
+            if joint.get(term) is not None and (term != "rotor_inertia" or term in std_errors):
                 names.append(f"{joint['name']}.{term}")
                 values.append(joint[term])
-                errors.append(told.get(term, float("nan")))
+                errors.append(std_errors.get(term, float("nan")))
     return names, np.array(values, dtype=float), np.array(errors, dtype=float)
 

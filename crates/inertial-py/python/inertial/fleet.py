@@ -1,4 +1,4 @@
-"""Many robots of one type, solved together."""
+"""Joint identification of several robots of one type."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def identify_fleet(
     carrying: Iterable[bool] = (),
     **options: Unpack[FleetOptions],
 ) -> Fleet:
-    """Link parameters that robots of one type have in common, and each robot's own friction, offsets and payload.
+    """Identifies the link parameters that robots of one type have in common, and each robot's own friction, offsets and payload.
 
-    One summary per robot, all of the same model and options. Each robot's own terms are eliminated from its summary,
+    ``summaries`` has one summary per robot, all with the same model and options. Each robot's own terms are eliminated from its summary,
     which is the only cost per robot. If robots carry different payloads, ``payload`` names the link that carries them, and
     ``carrying`` states for each robot whether it carries one. ``out`` writes the model with the parameters that the robots have
     in common.
@@ -47,7 +47,7 @@ def identify_fleet(
     belongs(options, alone, all_known, "give it when the summaries are made, or identify robots one by one")
     belongs(options, here, alone, "not available for a fleet; call identify with one robot's summary")
     first = robots[0]
-    # How logs are prepared is part of the summaries already.
+    # The preparation of logs is already part of the summaries.
     unknowns = {name: value for name, value in first.options.items() if name not in LogOptions.__annotations__}
     together = {**unknowns, **options, **({} if payload is None else {"payload": payload})}
     with Call("identify_fleet", first.model, together) as call:

@@ -1,4 +1,4 @@
-"""Tables of other libraries as columns of numbers."""
+"""Conversion of tables of other libraries to columns of numbers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from .errors import Error, LogError
 if TYPE_CHECKING:
     from ._inertial import Floats
 
-#: Seconds in the units of NumPy's times.
+#: Length (s) of the time units of NumPy.
 UNITS = {"D": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
-#: Quantities that may stand in one array, a column for each coordinate.
+#: Quantities that may be given as one array with a column for each coordinate.
 QUANTITIES = ("q", "dq", "ddq", "tau")
 
 
 def columns_of(
     table: Any, coordinates: Callable[[], Sequence[str]] | None = None
 ) -> tuple[list[str], list[Floats], list[str]]:
-    """Names and columns of a mapping, a pandas or polars frame, an Arrow table, or a NumPy record array; and the names of columns
-    that are not numeric. Times become seconds, as in Parquet files.
+    """Returns names and columns of a table, and the names of columns that are not numeric.
+
+    The table is a mapping, a pandas or polars frame, an Arrow table, or a NumPy record array. Times are converted to seconds, as for
+    Parquet files.
 
     An array ``q``, ``dq``, ``ddq`` or ``tau`` of samples by coordinates becomes a column for each coordinate; a mapping with such
     arrays may give ``rate`` (Hz) instead of times.
@@ -59,7 +61,7 @@ def _ndim(column: Any) -> int:
 
 
 def _with_times(pairs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The pairs with a column of times, made from ``rate`` if it is missing. Without both, the option ``rate`` is needed."""
+    """Adds a column of times, computed from ``rate`` if it is given. Without times and ``rate``, the option ``rate`` is needed."""
     import numpy as np
 
     given = dict(pairs)
@@ -71,7 +73,7 @@ def _with_times(pairs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _spread(name: str, array: Any, coordinates: Sequence[str]) -> list[tuple[str, Floats]]:
-    """An array of samples by coordinates as a column for each coordinate."""
+    """Splits an array of samples by coordinates into one column for each coordinate."""
     import numpy as np
 
     try:
@@ -105,7 +107,7 @@ def _pairs(table: Any) -> Iterator[tuple[str, Any]]:
         yield from ((name, table.column(name)) for name in table.schema.names)
     elif getattr(getattr(table, "dtype", None), "names", None):  # NumPy records
         yield from ((name, table[name]) for name in table.dtype.names)
-    elif hasattr(table, "__arrow_c_stream__"):  # whatever else speaks Arrow's C interface
+    elif hasattr(table, "__arrow_c_stream__"):  # other libraries with Arrow's C interface
         yield from _pairs(_imported(table))
     else:
         raise TypeError(
@@ -115,7 +117,7 @@ def _pairs(table: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _imported(table: Any) -> Any:
-    """A table of any library that exports Arrow's C stream."""
+    """Imports a table that supports Arrow's C stream interface."""
     try:
         import pyarrow
     except ImportError:
@@ -124,11 +126,11 @@ def _imported(table: Any) -> Any:
 
 
 def _numbers(column: Any) -> Floats | None:
-    """A column's numbers, gaps as NaN; ``None`` if it is not numeric."""
+    """Returns the numbers of a column, with gaps as NaN; ``None`` if it is not numeric."""
     import numpy as np
 
     zone = getattr(getattr(column, "dtype", None), "tz", None)
-    if zone is not None and hasattr(column, "array"):  # pandas gives objects where times have a zone
+    if zone is not None and hasattr(column, "array"):  # pandas converts times with a zone to objects
         column = column.array.tz_convert(None)
     if hasattr(column, "to_numpy"):
         try:
@@ -149,7 +151,7 @@ def _numbers(column: Any) -> Floats | None:
         seconds[np.isnat(array)] = np.nan
         return seconds
     if array.dtype.kind == "O":
-        # Gaps of nullable columns: None, or pandas' own mark.
+        # Gaps of nullable columns are None or pandas.NA.
         gap = np.array([x is None or type(x).__name__ == "NAType" for x in array.ravel()], dtype=bool)
         array = np.where(gap.reshape(array.shape), np.nan, array)
     try:

@@ -38,7 +38,7 @@ class Identifier:
         prior: Any = None,
         prior_weight: float | None = None,
     ) -> None:
-        # As scikit-learn wants it: what is given is kept as it is, and looked at in fit().
+        # scikit-learn requires that arguments are stored unchanged and checked in fit().
         self.model = model
         self.friction = friction
         self.offset = offset
@@ -50,7 +50,7 @@ class Identifier:
     _names = ("model", "friction", "offset", "rotors", "estimator", "prior", "prior_weight")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor arguments."""
+        """Returns the constructor arguments."""
         return {name: getattr(self, name) for name in self._names}
 
     def set_params(self, **parameters: Any) -> Identifier:
@@ -81,12 +81,12 @@ class Identifier:
 
     @staticmethod
     def _parts(robot: Any, X: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Positions, velocities and accelerations."""
+        """Splits the columns of ``X`` into positions, velocities and accelerations."""
         import numpy as np
 
         values = floats("X", X)
         n = len(robot.coordinate_names)
-        # Positions may have more numbers than velocities: quaternions.
+        # Positions with quaternions have more numbers than velocities.
         width = robot.nq + 2 * robot.nv if robot.loops == 0 else 3 * n
         if values.ndim != 2 or values.shape[1] != width:
             raise Error(f"X is {' by '.join(map(str, values.shape))}, expected {width} columns: positions, velocities, accelerations")
@@ -94,13 +94,13 @@ class Identifier:
         return np.ascontiguousarray(q), np.ascontiguousarray(dq), np.ascontiguousarray(ddq)
 
     def predict(self, X: ArrayLike) -> Floats:
-        """Forces of each sample."""
+        """Predicts the forces of each sample."""
         if not hasattr(self, "result_"):
             raise Error("the Identifier has not been fitted: call fit(X, y)")
         return self.result_.predict(*self._parts(self.result_.model.prior, X))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """R² of the prediction, the mean over the coordinates."""
+        """Returns the coefficient of determination R² of the prediction, averaged over the coordinates."""
         import numpy as np
 
         measured = floats("y", y)

@@ -1,4 +1,4 @@
-"""A robot in Python."""
+"""Robots as Python objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def floats(name: str, array: ArrayLike) -> Floats:
-    """Numbers in the form that the library requires."""
+    """Converts an array to contiguous 64-bit floats."""
     import numpy as np
 
     try:
@@ -38,7 +38,7 @@ def floats(name: str, array: ArrayLike) -> Floats:
 
 
 def _checked(options: Any) -> dict[str, Any]:
-    """Options of a model, checked."""
+    """Checks the options of a model and returns those that are not ``None``."""
     kinds = get_type_hints(ModelOptions)
     for name in options:
         if name not in kinds:
@@ -48,7 +48,7 @@ def _checked(options: Any) -> dict[str, Any]:
 
 
 def mechanism_in(model: Any) -> Mechanism | None:
-    """The mechanism of a mechanism or of a result; ``None`` for anything else."""
+    """Returns a mechanism itself or the mechanism of a result; ``None`` for anything else."""
     if isinstance(model, Mechanism):
         return model
     held = getattr(model, "mechanism", None)
@@ -56,7 +56,7 @@ def mechanism_in(model: Any) -> Mechanism | None:
 
 
 def mechanism_of(model: Any) -> Mechanism:
-    """The mechanism of a path, a name, a mechanism or a result."""
+    """Returns the mechanism of a path, a name, a mechanism or a result."""
     held = mechanism_in(model)
     if held is not None:
         return held
@@ -67,7 +67,7 @@ def mechanism_of(model: Any) -> Mechanism:
 
 
 def _target(out: Any, dimensions: int) -> None:
-    """Raises an error for arrays that regressors cannot be written into."""
+    """Raises an error if regressors cannot be written into the array ``out``."""
     import numpy as np
 
     if not isinstance(out, np.ndarray):
@@ -81,16 +81,16 @@ def _target(out: Any, dimensions: int) -> None:
 
 
 class Mechanism:
-    """A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable; can be pickled.
+    """Robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable; can be pickled.
 
-    Make one by :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_file`, :meth:`from_string`, :meth:`builtin` or
-    :meth:`from_pinocchio`. ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict`` are options of each.
+    Create one with :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_file`, :meth:`from_string`, :meth:`builtin` or
+    :meth:`from_pinocchio`. ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict`` are options of each of these methods.
     """
 
     def __init__(self, label: str, text: str | None, options: Mapping[str, Any] | None = None) -> None:
-        #: What messages call it; where there is no text, the file or the builtin model.
+        #: Name used in messages; if ``text`` is ``None``, the path or the name of the builtin model.
         self.label = label
-        #: The model's text; ``None`` where the label says where it is.
+        #: Text of the model; ``None`` if it is read from the place that ``label`` names.
         self.text = text
         self.native = _inertial.Mechanism(label, text, dict(options or {}))
 
@@ -98,12 +98,12 @@ class Mechanism:
         return Mechanism, (self.label, self.text, self.options)
 
     def with_options(self, options: Mapping[str, Any]) -> Mechanism:
-        """The same model with other options; itself if there are none."""
+        """Returns the model with changed options; the model itself if no options are given."""
         return Mechanism(self.label, self.text, {**self.options, **options}) if options else self
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
-        """From a URDF, URDF+, xacro, MJCF, SDF, USD or mechanism file, recognised by its content."""
+        """Reads a URDF, URDF+, xacro, MJCF, SDF, USD or mechanism file; the format is recognised by its content."""
         return cls._of_file(os.fspath(path), model_text(path, ModelError), options)
 
     @classmethod
@@ -112,17 +112,17 @@ class Mechanism:
 
     @classmethod
     def from_string(cls, text: str, **options: Unpack[ModelOptions]) -> Mechanism:
-        """From the text of a URDF, URDF+, xacro (that needs no other file), MJCF, SDF, USD or mechanism file."""
+        """Parses the text of a URDF, URDF+, xacro (without includes), MJCF, SDF, USD or mechanism file."""
         return cls("the model's text", text, _checked(options))
 
     @classmethod
     def from_urdf(cls, source: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
-        """From a URDF (or URDF+): a file or its text."""
+        """Reads a URDF or URDF+, given as a file or as text."""
         return cls._from_xml(source, "robot", "URDF", options)
 
     @classmethod
     def from_mjcf(cls, source: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
-        """From an MJCF: a file or its text."""
+        """Reads an MJCF, given as a file or as text."""
         return cls._from_xml(source, "mujoco", "MJCF", options)
 
     @classmethod
@@ -136,12 +136,12 @@ class Mechanism:
 
     @classmethod
     def builtin(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:
-        """A model that ships with the package: puma560, arm7, quadruped, four-bar, ..."""
+        """Loads a model that is part of the package: puma560, arm7, quadruped, four-bar, ..."""
         return cls(f"builtin:{name}", None, _checked(options))
 
     @classmethod
     def from_description(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:
-        """From a robot of the package ``robot_descriptions``, such as ``panda_description``: its URDF, else its MJCF."""
+        """Loads a robot of the package ``robot_descriptions``, such as ``panda_description``: its URDF, or its MJCF if it has no URDF."""
         try:
             module = importlib.import_module(f"robot_descriptions.{name}")
         except ImportError as error:
@@ -154,35 +154,35 @@ class Mechanism:
 
     @classmethod
     def from_pinocchio(cls, model: Any, **options: Unpack[ModelOptions]) -> Mechanism:
-        """From a ``pinocchio.Model``; see :mod:`inertial.pinocchio`."""
+        """Converts a ``pinocchio.Model``; see :mod:`inertial.pinocchio`."""
         from .pinocchio import mechanism_of
 
         return mechanism_of(model, options)
 
     def to_pinocchio(self) -> Any:
-        """The same robot as a ``pinocchio.Model``; see :mod:`inertial.pinocchio`."""
+        """Converts the robot to a ``pinocchio.Model``; see :mod:`inertial.pinocchio`."""
         from .pinocchio import model_of
 
         return model_of(self)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options it was built with: ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict``, as far as they were given."""
+        """Options with which it was built: those of ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict`` that were given."""
         return self.native.options
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the robot."""
         return self.native.name
 
     @property
     def nq(self) -> int:
-        """Number of position coordinates (of the tree, where there are loops)."""
+        """Number of position coordinates; with loops, those of the spanning tree."""
         return self.native.nq
 
     @property
     def nv(self) -> int:
-        """Number of velocity coordinates (of the tree, where there are loops)."""
+        """Number of velocity coordinates; with loops, those of the spanning tree."""
         return self.native.nv
 
     @property
@@ -222,15 +222,18 @@ class Mechanism:
 
     @property
     def parameters(self) -> Floats:
-        """The model's own inertial parameters, ten per body: m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz."""
+        """Inertial parameters of the model, ten per body: m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz."""
         return self.native.parameters
 
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Floats:
-        """Forces of a motion: one sample (vectors) or many (rows)."""
+        """Computes the forces of a motion, of one sample (vectors) or many (rows)."""
         return self.native.rnea(floats("q", q), floats("v", v), floats("a", a))
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Floats | None = None) -> Floats:
-        """Y with ``tau = Y @ parameters``, coordinates by parameters. With loops, of the independent coordinates."""
+        """Computes the regressor Y of one sample, coordinates by parameters, with ``tau = Y @ parameters``.
+
+        With loops, the rows belong to the independent coordinates. The result is written to ``out`` if it is given.
+        """
         if out is None:
             found = self.native.regressor_of_one(q, v, a)
             if found is not None:
@@ -244,13 +247,13 @@ class Mechanism:
         return one
 
     def regressors(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Floats | None = None) -> Floats:
-        """The same for many samples (rows): samples by coordinates by parameters, written to ``out`` if given."""
+        """Computes the regressors of many samples (rows): samples by coordinates by parameters, written to ``out`` if it is given."""
         if out is not None:
             _target(out, 3)
         return self.native.regressors(floats("q", q), floats("v", v), floats("a", a), out)
 
     def base_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Floats, list[str]]:
-        """The regressor of the base parameters, of one sample or of many (rows), and the names of its columns."""
+        """Computes the regressor of the base parameters, of one sample or many (rows), and returns it with the names of its columns."""
         from .commands import analyze
 
         names = [parameter["name"] for parameter in analyze(self)["base_parameters"]]
@@ -259,32 +262,32 @@ class Mechanism:
         return of(q, v, a)[..., columns], names
 
     def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> Floats:
-        """Y with ``[p, l] = Y @ parameters``: linear and angular momentum about the base's origin, in the base's frame."""
+        """Computes Y with ``[p, l] = Y @ parameters``: linear and angular momentum about the origin of the base, in its frame."""
         return self._quantity("momentum", q, v)
 
     def kinetic_energy_regressor(self, q: ArrayLike, v: ArrayLike) -> Floats:
-        """The row y with ``T = y @ parameters``: kinetic energy without armature."""
+        """Computes the row y with ``T = y @ parameters``: kinetic energy without armature."""
         return self._quantity("kinetic-energy", q, v)[..., 0, :]
 
     def potential_energy_regressor(self, q: ArrayLike) -> Floats:
-        """The row y with ``U = y @ parameters``: potential energy."""
+        """Computes the row y with ``U = y @ parameters``: potential energy."""
         return self._quantity("potential-energy", q)[..., 0, :]
 
     def gravity_regressor(self, q: ArrayLike) -> Floats:
-        """Y with ``tau = Y @ parameters`` at rest."""
+        """Computes Y with ``tau = Y @ parameters`` at rest."""
         return self._quantity("gravity", q)
 
     def tetrahedral_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Floats:
-        """Y with ``tau = Y @ pseudo_inertia_entries()`` of one sample of a tree, from the lines and points of the robot.
+        """Computes Y with ``tau = Y @ pseudo_inertia_entries()`` for one sample of a tree, from the lines and points of the robot.
 
-        Ten columns for each body, rotors included: the entries xx, xy, xz, yy, yz, zz, xw, yw, zw, ww of its pseudo-inertia. A
-        coefficient vanishes where the line of a joint meets the line along which a point of the body is accelerated.
+        Y has ten columns for each body, rotors included: the entries xx, xy, xz, yy, yz, zz, xw, yw, zw, ww of its pseudo-inertia. A
+        coefficient vanishes if the line of a joint meets the line along which a point of the body is accelerated.
         """
         motion = [floats(name, x).tolist() for name, x in (("q", q), ("v", v), ("a", a))]
         return self.native.tetrahedral_regressor(*motion)
 
     def pseudo_inertia_entries(self) -> Floats:
-        """The entries of the bodies' pseudo-inertias that :meth:`tetrahedral_regressor` multiplies."""
+        """Returns the entries of the pseudo-inertias of all bodies, in the order of the columns of :meth:`tetrahedral_regressor`."""
         return self.native.pseudo_inertia_entries()
 
     def _quantity(self, name: str, q: ArrayLike, v: ArrayLike | None = None) -> Floats:

@@ -1,4 +1,4 @@
-"""Options of the functions, as keyword arguments. Names and words are those of the types in Rust, which a test compares."""
+"""Options of the functions, as keyword arguments. A test checks that names and values agree with the types in Rust."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from os import PathLike
 from typing import Any, Literal, TypedDict, Union
 
 Path = Union[str, "PathLike[str]"]
-#: Names: a sequence, or a text as on the command line ("elbow,wrist").
+#: Names, as a sequence or as a text as on the command line ("elbow,wrist").
 Names = Union[Sequence[str], str]
-#: Numbers by name: a mapping, or texts as on the command line ("elbow=0.5", ["elbow=0.5", "wrist=0"]).
+#: Numbers by name, as a mapping or as texts as on the command line ("elbow=0.5", ["elbow=0.5", "wrist=0"]).
 Settings = Union[Mapping[str, float], Sequence[str], str]
-#: Arguments of a xacro file: a mapping, or texts as on the command line ("prefix:=left_").
+#: Arguments of a xacro file, as a mapping or as texts as on the command line ("prefix:=left_").
 Arguments = Union[Mapping[str, Any], Sequence[str], str]
 Measured = Literal["joint-torques", "base-wrench", "both", "momentum"]
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ._inertial import Floats
     from .mechanism import Mechanism
 
-#: Where Pinocchio's ten parameters stand in ours: ``ours[..., FROM_OURS]`` is Pinocchio's order, and the other way round.
+#: Indices of Pinocchio's ten parameters in our order: ``ours[..., FROM_OURS]`` has Pinocchio's order, and vice versa.
 FROM_OURS = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 
 
 def reorder(parameters: ArrayLike) -> Floats:
-    """Parameters (vector) or a regressor (columns) of whole bodies from one order to the other; the conversion is its own inverse."""
+    """Converts parameters (vector) or a regressor (columns) from one order to the other; the conversion is its own inverse."""
     import numpy as np
 
     array = np.asarray(parameters, dtype=np.float64)
@@ -35,16 +35,16 @@ def reorder(parameters: ArrayLike) -> Floats:
     return array.reshape(*array.shape[:-1], -1, 10)[..., FROM_OURS].reshape(array.shape)
 
 
-#: Joints of Pinocchio that are described by the same coordinates here.
+#: Joints of Pinocchio with the same coordinates as here.
 REVOLUTE = {"JointModelRX", "JointModelRY", "JointModelRZ", "JointModelRevoluteUnaligned"}
-#: As cosine and sine there, as an angle here.
+#: Joints with cosine and sine as coordinates in Pinocchio, and with an angle here.
 CONTINUOUS = {"JointModelRUBX", "JointModelRUBY", "JointModelRUBZ", "JointModelRevoluteUnboundedUnaligned"}
 PRISMATIC = {"JointModelPX", "JointModelPY", "JointModelPZ", "JointModelPrismaticUnaligned"}
 HELICAL = {"JointModelHX", "JointModelHY", "JointModelHZ", "JointModelHelicalUnaligned"}
 
 
 def mechanism_of(model: Any, options: Mapping[str, Any]) -> Mechanism:
-    """A ``pinocchio.Model`` as a mechanism; each joint's body is named after its first body frame."""
+    """Converts a ``pinocchio.Model`` to a mechanism; the body of each joint is named after its first body frame."""
     import numpy as np
 
     from .mechanism import Mechanism, _checked
@@ -113,7 +113,7 @@ def _parent(frame: Any) -> int:
 
 
 def _joint(model: Any, k: int) -> dict[str, Any]:
-    """Type and axis of a joint, from its motion subspace (linear part first)."""
+    """Returns type and axis of a joint, from its motion subspace (linear part first)."""
     import numpy as np
     import pinocchio
 
@@ -141,7 +141,7 @@ def _joint(model: Any, k: int) -> dict[str, Any]:
 
 
 def model_of(mechanism: Mechanism) -> Any:
-    """A mechanism without loops and rotors as a ``pinocchio.Model``, with limits, armature and friction of its joints."""
+    """Converts a mechanism without loops and rotors to a ``pinocchio.Model``, with limits, armature and friction of its joints."""
     import numpy as np
     import pinocchio
 
@@ -159,7 +159,7 @@ def model_of(mechanism: Mechanism) -> Any:
         placement = pinocchio.SE3(np.array(body["rotation"]), np.array(body["translation"]))
         if body["follows"]:
             raise Error(f"{mechanism.name}: joint {body['joint']} follows another joint, which the Pinocchio model cannot represent")
-        # A universal joint is two there, with a massless body between them.
+        # A universal joint becomes two joints with a massless body between them.
         name = body["joint"] if not model.existJointName(body["joint"]) else f"{body['joint']} {body['name']}"
         number = model.addJoint(parent, _pinocchio_joint(pinocchio, body), placement, name)
         model.appendBodyToJoint(number, _pinocchio_inertia(pinocchio, body["parameters"]), pinocchio.SE3.Identity())

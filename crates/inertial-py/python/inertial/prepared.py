@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Prepared:
-    """A log on a uniform grid: filtered positions, velocities, accelerations and forces, one row for each sample.
+    """Log on a uniform grid: filtered positions, velocities, accelerations and forces, one row for each sample.
 
-    :meth:`equations` gives the regressor and the forces of a fit: both sides of each equation of motion pass the same low-pass,
-    because filtering and building the regressor do not commute.
+    :meth:`equations` returns the regressor and the forces of a fit. Both sides of each equation of motion are filtered with the same
+    low-pass filter, because filtering and computing the regressor do not commute.
     """
 
     def __init__(self, mechanism: Mechanism, data: dict[str, Any]) -> None:
@@ -39,24 +39,27 @@ class Prepared:
         self.dq: Floats = data["dq"]
         #: Accelerations.
         self.ddq: Floats = data["ddq"]
-        #: Forces as they are fitted.
+        #: Forces that are fitted.
         self.tau: Floats = data["tau"]
-        #: Forces as the sensors gave them.
+        #: Measured forces without filtering.
         self.tau_raw: Floats = data["tau_raw"]
-        #: Which forces count, samples by coordinates.
+        #: Whether each force is used, samples by coordinates.
         self.keep: Any = data["keep"]
-        #: Samples per second.
+        #: Sampling rate (Hz).
         self.rate: float = data["rate"]
-        #: Cut-off of the low-pass (Hz); ``None`` where there is none.
+        #: Cut-off of the low-pass filter (Hz); ``None`` without a filter.
         self.cutoff: float | None = data["cutoff"]
-        #: What was repaired and chosen.
+        #: Notes about repairs and choices.
         self.notes: list[str] = data["notes"]
-        # Of the low-pass of the equations: weights of forces and of columns, centres of rows, and which rows count.
+        # Low-pass filter of the equations: weights of forces and of columns, centres of rows, and whether each row is used.
         self._filter: Any = tuple(data.get(name) for name in ("weights", "column_weights", "centres", "row_keep"))
 
     def equations(self) -> tuple[Floats, Floats]:
-        """W and y with ``y = W @ parameters`` but for friction and noise: one row for each usable force, coordinate after
-        coordinate. It has the columns of all inertial parameters; choose those of base parameters for a fit."""
+        """Computes W and y with ``y = W @ parameters`` except for friction and noise.
+
+        There is one row for each usable force, coordinate after coordinate. W has the columns of all inertial parameters; select those
+        of base parameters for a fit.
+        """
         import numpy as np
 
         if self.mechanism.loops:
@@ -79,7 +82,7 @@ class Prepared:
 
 @with_options("identify", LogOptions)
 def prepare(model: Model, log: Log, **options: Unpack[LogOptions]) -> Prepared:
-    """A log as :func:`identify` prepares it: repaired, on a uniform grid, filtered, differentiated."""
+    """Prepares a log as :func:`identify` does: repairs, resampling on a uniform grid, filtering and differentiation."""
     with Call("prepare", model, {}) as call:
         names = call.log(log)
         if len(names) != 1:

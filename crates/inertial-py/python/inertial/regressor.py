@@ -1,4 +1,4 @@
-"""Consistent bodies from a regressor that was computed elsewhere."""
+"""Identification from a regressor that was computed elsewhere."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ def identify_regressor(
     prior_kind: Literal["entropic", "euclidean"] = "entropic",
     prior_weight: float = 1.0,
 ) -> RegressorIdentification:
-    """Physically consistent bodies from the rows of ``regressor @ parameters = rhs``.
+    """Identifies physically consistent bodies from the rows of ``regressor @ parameters = rhs``.
 
     The regressor has ten columns for each body, ``m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`` (or in the order of Pinocchio's
     ``computeJointTorqueRegressor``), then columns of other unknowns, such as friction. It has one row for each equation, or
     the shape samples by rows by columns; ``rhs`` has one number for each row. Each row of a sample has its own noise level:
-    ``rows_per_sample`` is the second dimension of three, the number of columns of a two-dimensional ``rhs``, else 1.
+    by default, ``rows_per_sample`` is the second dimension of a three-dimensional regressor, otherwise the number of columns of a
+    two-dimensional ``rhs``, otherwise 1.
     ``model`` gives the names of the bodies and the prior; without it ``bodies`` is their number.
     """
     import numpy as np

@@ -1,4 +1,4 @@
-"""Studies of the papers, as ``inertial demo`` prints them."""
+"""Studies of the papers, also available as ``inertial demo``."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class Study(Result):
 
 
 def sampled_rank(model: Model = "builtin:2rru-1rrs", *, samples: int = 5000, seed: int = 1) -> Study:
-    """Ranks of a regressor that is sampled where the loops close only approximately, and the proved rank (paper 004)."""
+    """Compares numerical ranks of regressors sampled with closure errors of the loops with the proved rank (paper 004)."""
     return Study(_inertial.sampled_rank(mechanism_of(model).native, samples, seed))
 
 
 def leg_on_bench() -> Study:
-    """Predictions of parameters that were identified with a free and with a fixed torso (paper 003, table 6)."""
+    """Compares predictions of parameters that were identified with a free and with a fixed torso (paper 003, table 6)."""
     return Study(_inertial.leg_on_bench())
 
 
 def slow_motion(*, seed: int = 1) -> Study:
-    """Estimates of a body from slow and fast motions, with and without physical consistency (paper 001)."""
+    """Estimates a body from slow and fast motions, with and without physical consistency (paper 001)."""
     return Study(_inertial.slow_motion(seed))
 
 
 def space_robot(*, designs: bool = True) -> Study:
-    """Published experiment on a free-flying robot with two arms, and our designs unless ``designs`` is false (paper 002)."""
+    """Repeats the published experiment with a free-flying robot with two arms, and adds new designs if ``designs`` is true (paper 002)."""
     return Study(_inertial.space_robot(designs))

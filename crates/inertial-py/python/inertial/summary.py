@@ -1,4 +1,4 @@
-"""Summaries of logs, and estimates that follow a stream."""
+"""Summaries of logs, and online estimation from a stream."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .results import Identification
 
 
-#: Notes that a summary keeps. Those of more logs are counted only, so that a summary stays small however many logs it is of.
+#: Largest number of notes that a summary keeps. Further notes are only counted, so that a summary of many logs stays small.
 KEPT = 100
 
 #: First bytes of a saved summary.
@@ -42,7 +42,7 @@ _MAGIC = b"inertial-summary-file-2\n"
 def _unknowns(
     model: Model, options: Mapping[str, Any], texts: Mapping[str, str] | None = None
 ) -> tuple[Mechanism, dict[str, Any], dict[str, str]]:
-    """The robot, the options of its unknowns and of the preparation of logs, and the texts that they name."""
+    """Returns the robot, the options of its unknowns and of the preparation of logs, and the texts that these options name."""
     allowed, known = UnknownsOptions.__annotations__, IdentifyOptions.__annotations__
     belongs(options, allowed, known, "is an option of identify, not of the unknowns")
     own = {name: options[name] for name in ModelOptions.__annotations__ if name in options}
@@ -52,10 +52,10 @@ def _unknowns(
 
 @with_options("identify", UnknownsOptions, also=[IdentifyOptions])
 class Summary:
-    """The information of logs about the unknowns: all that estimates need, in tens of kilobytes for logs of any length. Immutable.
+    """Information of logs about the unknowns: everything that estimates need, in tens of kilobytes for logs of any length. Immutable.
 
-    It is built in one pass over any number of logs or arrays; summaries of the same model and options add up (``a + b``,
-    ``sum(list)``), can be saved and pickled. ``identify(model, [summary, ...])`` gives the same as from the logs::
+    A summary is built in one pass over any number of logs or arrays. Summaries of the same model and options can be added (``a + b``,
+    ``sum(list)``), saved and pickled. ``identify(model, [summary, ...])`` returns the same result as for the logs::
 
         summary = inertial.Summary(robot, friction="coulomb+viscous").add("monday.csv", "tuesday.parquet")
         found = summary.identify()
@@ -77,14 +77,14 @@ class Summary:
         return out
 
     def _with(self, native: _inertial.Summary, notes: list[str], more: int = 0) -> Summary:
-        """Other content of the same model and options, with further notes."""
+        """Returns a summary of the same model and options with other content and further notes."""
         room = max(KEPT - len(self._notes), 0)
         kept = (*self._notes, *notes[:room])
         return self._made(self.model, self.options, native, kept, self._more_notes + more + len(notes[room:]))
 
     @staticmethod
     def _unknowns(options: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the options of an identification that the unknowns depend on."""
+        """Returns the options of an identification that determine the unknowns."""
         return {name: value for name, value in options.items() if name in UnknownsOptions.__annotations__}
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
@@ -92,7 +92,7 @@ class Summary:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the logs; identification results have them in ``notes``, too."""
+        """Notes on the logs; the ``notes`` of identification results include them."""
         more = [f"and {self._more_notes} more notes on logs"] if self._more_notes else []
         return [*self._notes, *more]
 
@@ -107,7 +107,7 @@ class Summary:
         return self.native.names
 
     def add(self, *logs: Log, progress: Progress = None) -> Summary:
-        """This summary with further logs (files or tables), prepared as ``identify`` does."""
+        """Returns this summary with further logs added (files or tables), prepared as by ``identify``."""
         with Call("Summary.add", self.model, {}, progress) as call:
             if any(isinstance(log, Summary) for log in logs):
                 raise TypeError("add takes logs; combine summaries with +")
@@ -115,11 +115,11 @@ class Summary:
             return self._with(*self.native.with_logs(call.inputs, named, call.tell))
 
     def add_arrays(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> Summary:
-        """This summary with further samples (rows) as they are, without filtering."""
+        """Returns this summary with further samples (rows) added, without filtering."""
         return self._with(self.native.with_arrays(*_samples(q, dq, ddq, tau)), [])
 
     def merge(self, *others: Summary) -> Summary:
-        """This summary together with others of the same model and options."""
+        """Returns this summary merged with others of the same model and options."""
         for other in others:
             if not isinstance(other, Summary):
                 raise TypeError(f"merge of a {type(other).__name__}: expected a Summary")
@@ -132,7 +132,7 @@ class Summary:
         return self.merge(other) if isinstance(other, Summary) else NotImplemented
 
     def __radd__(self, other: object) -> Summary:
-        # What sum() begins with.
+        # sum() starts with the integer zero.
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     @with_options("identify", EstimateOptions, also=[IdentifyOptions])
@@ -142,13 +142,13 @@ class Summary:
         return identify(self.model, [self], **together)
 
     def to_json(self) -> str:
-        """JSON, as ``--summary-out`` writes it to a name that ends in ``.json``."""
+        """Returns the JSON that ``--summary-out`` writes to a name that ends in ``.json``."""
         return self.native.to_json()
 
     def to_bytes(self, *, diagnostics: bool = False) -> bytes:
-        """Packed, with the model and the options.
+        """Packs the summary, the model and the options into bytes.
 
-        With ``diagnostics`` it has more than ten times the size, and identification results have whiteness tests of the
+        With ``diagnostics`` the bytes are more than ten times as many, and identification results have whiteness tests of the
         residuals (Durbin-Watson, Ljung-Box). Without them, estimates and residuals are the same, and standard errors nearly so.
         """
         head = {
@@ -166,7 +166,7 @@ class Summary:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """A summary from the bytes of :meth:`to_bytes`."""
+        """Creates a summary from the bytes of :meth:`to_bytes`."""
         if not data.startswith(_MAGIC):
             raise LogError("not a summary that save() wrote; give one of --summary-out to identify() as a log")
         size = int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 4], "little")
@@ -181,12 +181,12 @@ class Summary:
         return cls._made(model, head["options"], native, tuple(head["notes"]), head["more_notes"])  # type: ignore[return-value]
 
     def save(self, path: str | os.PathLike[str], *, diagnostics: bool = False) -> None:
-        """Writes it to a file, completely or not at all; see :meth:`to_bytes`."""
+        """Writes the summary to a file, completely or not at all; see :meth:`to_bytes`."""
         _inertial.write_file(path, self.to_bytes(diagnostics=diagnostics))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """A summary from a file that :meth:`save` wrote."""
+        """Reads a summary from a file that :meth:`save` wrote."""
         existing(os.fspath(path))
         with open(path, "rb") as file:
             data = file.read()
@@ -217,8 +217,9 @@ def _revive(
 
 @with_options("identify", UnknownsOptions, also=[IdentifyOptions])
 class Online:
-    """An estimate that follows a stream of samples; ``forgetting`` is the factor on the weight of a sample when the next
-    arrives (1: equal weights)::
+    """Online estimation from a stream of samples.
+
+    With each new sample, the weights of all earlier samples are multiplied by ``forgetting`` (1: equal weights)::
 
         online = inertial.Online(robot, forgetting=0.9999)
         for q, dq, ddq, tau in stream:
@@ -242,11 +243,11 @@ class Online:
         return self
 
     def summary(self) -> Summary:
-        """The summary of the samples so far, with less weight on older ones."""
+        """Returns the summary of the samples so far, with less weight on older ones."""
         return Summary._made(self.model, self.options, self._native.to_summary(), (), 0)
 
     def identify(self, **options: Unpack[EstimateOptions]) -> Identification:
-        """The current estimate; its bodies are physically consistent with the default estimator."""
+        """Returns the current estimate; with the default estimator its bodies are physically consistent."""
         return self.summary().identify(**options)
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DesignedParameter(Result):
-    """How well a motion excites a base parameter, or why it does not."""
+    """Expected error of a base parameter or joint term, and the reason if it is weakly excited."""
 
     name: str
     value: float
@@ -29,7 +29,7 @@ class DesignedParameter(Result):
 
 
 class Design(Result):
-    """A motion that excites the parameters. ``simulate`` accepts it."""
+    """Designed motion that excites the parameters; ``simulate`` accepts it as a trajectory."""
 
     model: dict[str, Any]
     measured: str
@@ -71,7 +71,7 @@ class Design(Result):
 
 
 class Simulation(Result):
-    """Simulated sensor readings: a log that ``identify`` accepts."""
+    """Simulated sensor readings; ``identify`` accepts them as a log."""
 
     model: dict[str, Any]
     mode: str
@@ -83,7 +83,7 @@ class Simulation(Result):
     drift: dict[str, Any]
     warnings: list[str]
     warning_codes: list[str]
-    #: The log: arrays by name.
+    #: Columns of the log: arrays by name.
     columns: dict[str, Floats]
 
     def __init__(self, data: Mapping[str, Any], notes: list[str], columns: dict[str, Floats]) -> None:
@@ -91,13 +91,13 @@ class Simulation(Result):
         self.columns = columns
 
     def plot(self, axes: Any = None) -> Any:
-        """Draws the columns over time, those of a quantity in one picture; needs matplotlib."""
+        """Draws the columns over time, with one plot for each quantity; needs matplotlib."""
         from .._plots import simulation
 
         return simulation(self, axes)
 
     def to_pandas(self, part: str | None = None) -> Any:
-        """The log as a pandas frame."""
+        """Returns the log as a pandas frame, or a ``part`` of the result."""
         import pandas
 
         return pandas.DataFrame(self.columns) if part is None else super().to_pandas(part)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Identification(Result):
-    """Parameters found from measurements."""
+    """Parameters identified from measurements."""
 
     t: float | None
     measured: str | None
@@ -73,11 +73,11 @@ class Identification(Result):
     ) -> None:
         super().__init__(data, notes)
         self._fitted = model
-        # Names, values and covariance of the unknowns; of payloads and momentum the result has them.
+        # Names, values and covariance of the unknowns; `None` for payloads and momentum.
         self._unknowns = unknowns
 
     def __getstate__(self) -> dict[str, Any]:
-        # Saved results are read without NumPy's classes.
+        # The reader of saved results does not create NumPy objects, so arrays are saved as bytes.
         state = dict(self.__dict__)
         if self._unknowns is not None:
             arrays = {name: self._unknowns[name].tobytes() for name in ("values", "covariance")}
@@ -95,12 +95,12 @@ class Identification(Result):
 
     @property
     def model(self) -> Any:
-        """The identified robot as a model: ``predict``, ``residuals``, ``to_urdf``, ``save``; every function accepts it."""
+        """Identified robot as a model with ``predict``, ``residuals``, ``to_urdf`` and ``save``; every function accepts it as a model."""
         return self._fitted if self._fitted is not None else self._data.get("model")
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """The model with the identified inertias."""
+        """Mechanism with the identified inertias."""
         return None if self._fitted is None else self._fitted.mechanism
 
     @property
@@ -110,7 +110,7 @@ class Identification(Result):
 
     @property
     def theta(self) -> Floats:
-        """The estimate: values of the unknowns, in the order of :attr:`names`."""
+        """Estimated values of the unknowns, in the order of :attr:`names`."""
         return values_of(self._data)[1] if self._unknowns is None else self._unknowns["values"]
 
     @property
@@ -129,19 +129,19 @@ class Identification(Result):
         return None if self._unknowns is None else self._unknowns["covariance"]
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
-        """Forces of a motion: :meth:`inertial.fitted.FittedModel.predict`."""
+        """Predicts the forces of a motion; see :meth:`inertial.fitted.FittedModel.predict`."""
         return self._as_model().predict(q, dq, ddq)
 
     def residuals(self, logs: Any) -> Validation:
-        """Residuals on logs: :meth:`inertial.fitted.FittedModel.residuals`."""
+        """Computes the residuals on logs; see :meth:`inertial.fitted.FittedModel.residuals`."""
         return self._as_model().residuals(logs)
 
     def to_urdf(self) -> str:
-        """The URDF with the identified values."""
+        """Returns the URDF with the identified values."""
         return self._as_model().to_urdf()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves it to a file that :func:`inertial.load` reads."""
+        """Saves the result to a file that :func:`inertial.load` reads."""
         save(path, self)
 
     def _as_model(self) -> FittedModel:
@@ -179,8 +179,11 @@ class Identification(Result):
 
 
 class Validation(Result):
-    """How well a model predicts measurements. False if the residual is above the given threshold, or if joints in ``unjudged``
-    have too few usable samples. From momentum, ``joints`` are its components."""
+    """Residuals of the predictions of a model.
+
+    The result is false if the residual is above the given threshold, or if joints in ``unjudged`` have too few usable samples. For
+    measured momentum, ``joints`` lists its components.
+    """
 
     measured: str | None
     samples: int
@@ -194,7 +197,7 @@ class Validation(Result):
 
     def __init__(self, data: Mapping[str, Any], notes: list[str] | None = None, passed: bool | None = None) -> None:
         super().__init__(data, notes)
-        #: Whether the residual is within the threshold; ``None`` where none was asked for.
+        #: Whether the residual is within the threshold; ``None`` without a threshold.
         self.passed = passed
 
     def __bool__(self) -> bool:
@@ -220,7 +223,7 @@ class Validation(Result):
 
 
 class FleetPayload(Result):
-    """The payload of a robot of a fleet, in the frame of the link that carries it."""
+    """Payload of one robot of a fleet, in the frame of the link that carries it."""
 
     body: Body
     base_parameters: list[Parameter]
@@ -236,7 +239,7 @@ class FleetPayload(Result):
 
 
 class Member(Result):
-    """The values of one robot of a fleet."""
+    """Values of one robot of a fleet."""
 
     joints: list[Joint]
     residuals: list[Residual]
@@ -254,7 +257,7 @@ class Member(Result):
         return [joints_table(self.joints), residuals_table("joint", self.residuals, None), *carried]
 
 
-#: Robots of a fleet that a table lists.
+#: Largest number of robots that the table of a fleet lists.
 _LISTED = 20
 
 
@@ -281,7 +284,7 @@ class Fleet(Result):
         return [own, bodies_table(self.common.bodies), parameters_table(self.common.base_parameters)]
 
     def to_pandas(self, part: str | None = None) -> Any:
-        """A row for each joint of each robot: its own terms and its residual."""
+        """Returns a pandas frame with a row for each joint of each robot: its terms and its residual."""
         import pandas
 
         if part is not None:
@@ -303,9 +306,9 @@ class RowResidual(Result):
 
 
 class RegressorIdentification(Result):
-    """Bodies found from a regressor that was computed elsewhere.
+    """Bodies identified from a regressor that was computed elsewhere.
 
-    ``found["values"]`` and ``std_errors`` are those of the columns.
+    ``found["values"]`` and ``std_errors`` have one entry for each column of the regressor.
     """
 
     rows: int

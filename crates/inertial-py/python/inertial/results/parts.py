@@ -9,7 +9,7 @@ from .._tables import Table, combination, percent, residual, show, with_error
 
 
 class Body(Result):
-    """A body of a result: inertia about the centre of mass, along the link's axes (as in URDF)."""
+    """Estimated body; its inertia is about the centre of mass, along the axes of the link (as in URDF)."""
 
     name: str
     mass: float
@@ -34,7 +34,7 @@ class Body(Result):
 
 
 class Joint(Result):
-    """A joint's friction, offset, rotor inertia and other terms; ``None`` if they were not estimated."""
+    """Friction, offset, rotor inertia and other terms of a joint; ``None`` if they were not estimated."""
 
     name: str
     viscous: float | None
@@ -55,17 +55,17 @@ class Joint(Result):
     def _headline(self) -> str:
         errors = self.std_errors or {}
 
-        def told(title: str, name: str, value: float) -> str:
+        def term(title: str, name: str, value: float) -> str:
             return f"{title} {with_error(value, errors.get(name))}"
 
-        found = [told(title, key, self._data[key]) for key, title in _TERMS.items() if self._data.get(key) is not None]
-        found += [told(name, name, x) for name, x in (self.terms or {}).items()]
+        found = [term(title, key, self._data[key]) for key, title in _TERMS.items() if self._data.get(key) is not None]
+        found += [term(name, name, x) for name, x in (self.terms or {}).items()]
         if self.turns_with:
             found.append(f"its drive turns with {combination(self.turns_with)}")
         return f"{self.name}: {', '.join(found) or 'nothing was estimated'}"
 
 
-#: Titles of a joint's terms, as the program has them.
+#: Titles of the terms of a joint, as in the output of the program.
 _TERMS = {
     "viscous": "viscous",
     "coulomb": "Coulomb",
@@ -82,7 +82,7 @@ _TERMS = {
 
 
 class Parameter(Result):
-    """An estimated base parameter."""
+    """Estimated base parameter."""
 
     name: str
     value: float
@@ -96,10 +96,10 @@ class Parameter(Result):
 
 
 class Residual(Result):
-    """How well a joint's forces are predicted."""
+    """Residual of the predicted forces of a joint."""
 
     joint: str
-    #: Samples that count.
+    #: Number of samples that are used.
     samples: int | None
     rms: float
     relative_rms: float | None
@@ -116,7 +116,7 @@ class Residual(Result):
 
 
 def bodies_table(bodies: list[Body], least_norm: dict[str, Any] | None = None) -> Table:
-    """The bodies; those of a least-norm solution have a centre of mass only if their mass is identifiable alone."""
+    """Returns the table of bodies. Those of a least-norm solution have a centre of mass only if their mass is identifiable alone."""
 
     def com(b: Body) -> str:
         determined = b.mass > 0 and (least_norm is None or b.name in least_norm["masses"])
@@ -129,7 +129,7 @@ def bodies_table(bodies: list[Body], least_norm: dict[str, Any] | None = None) -
 
 
 def joints_table(joints: list[Joint]) -> Table:
-    """The requested terms."""
+    """Returns the table of joint terms, with the columns that some joint has."""
     shown = [key for key in _TERMS if any(joint.get(key) is not None for joint in joints)]
     rows = []
     for joint in joints if shown else []:

@@ -9,7 +9,7 @@ from .._tables import Table, combination, show
 
 
 class CheckedBody(Result):
-    """Whether a body is physically consistent, and the reasons if it is not."""
+    """Consistency of a body, with the reasons if it is not physically consistent."""
 
     name: str
     mass: float
@@ -30,7 +30,7 @@ class CheckedBody(Result):
 
 
 class Check(Result):
-    """Whether the bodies of a model are physically consistent. True if all are."""
+    """Physical consistency of the bodies of a model. The result is true if all bodies are consistent."""
 
     consistent: bool
     bodies: list[CheckedBody]
@@ -49,7 +49,7 @@ class Check(Result):
 
 
 class AnalyzedBody(Result):
-    """Identifiability of a body's parameters: "identifiable", "combined" or "unidentifiable"."""
+    """Status of each parameter of a body: "identifiable", "combined" or "unidentifiable"."""
 
     name: str
     parent: str
@@ -64,27 +64,27 @@ class AnalyzedBody(Result):
     def _headline(self) -> str:
         words = {"identifiable": "alone", "combined": "in combinations", "unidentifiable": "not"}
         found = {word: [p for p in _TEN if self.parameters.get(p) == status] for status, word in words.items()}
-        told = ", ".join(f"{word} {' '.join(names)}" for word, names in found.items() if names)
-        return f"{self.name} on {self.joint} ({self.joint_type}): identifiable {told}"
+        described = ", ".join(f"{word} {' '.join(names)}" for word, names in found.items() if names)
+        return f"{self.name} on {self.joint} ({self.joint_type}): identifiable {described}"
 
 
 class BaseParameter(Result):
-    """An identifiable combination of parameters."""
+    """Identifiable combination of parameters."""
 
     name: str
-    #: Absent where the combinations of a model are too many to list.
+    #: Factors by parameter; absent if a model has too many combinations to list.
     combination: dict[str, float] | None
 
     def _headline(self) -> str:
         return combination(self.combination) if self.combination else self.name
 
 
-#: Parameters of a body.
+#: Names of the ten parameters of a body.
 _TEN = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 
 
 class Analysis(Result):
-    """Which parameters are identifiable, and in which combinations."""
+    """Identifiable parameters and combinations of parameters."""
 
     model: dict[str, Any]
     measured: str
@@ -128,7 +128,7 @@ class Analysis(Result):
         return [Table(["body", *shown], rows, legend), Table(["combinations"], sums)]
 
     def to_pandas(self, part: str | None = None) -> Any:
-        """A row for each parameter: its body, name, status, whether it is a base parameter, and its combination."""
+        """Returns a pandas frame with a row for each parameter: body, name, status, whether it is a base parameter, and its combination."""
         import pandas
 
         if part is not None:

@@ -9,7 +9,7 @@ from .._tables import Table
 
 
 class Column(Result):
-    """A column of a log, and the quantity it is recognised as."""
+    """Column of a log, with the quantity as which it is recognised."""
 
     name: str
     target: str | None
@@ -25,7 +25,10 @@ class Column(Result):
 
 
 class Columns(Result):
-    """What a log holds. ``map`` is an equivalent column map in TOML; ``missing`` describes what the model lacks."""
+    """Columns of a log.
+
+    ``map`` is an equivalent column map in TOML; ``missing`` describes the columns that the model requires and the log lacks.
+    """
 
     log: str
     columns: Named[Column]
@@ -45,7 +48,7 @@ class Columns(Result):
 
 
 class ExportedFile(Result):
-    """A text with the name of a file."""
+    """Exported text with the name of its file."""
 
     name: str
     text: str
