@@ -160,7 +160,7 @@ mod tests {
     use super::plain_io;
 
     #[test]
-    fn errors_of_the_system_are_told_in_words() {
+    fn system_errors_are_described_in_words() {
         let temporary =
             Error::new(ErrorKind::StorageFull, "No space left on device (os error 28) at path \"/x/.y\"");
         assert_eq!(plain_io(&temporary), "there is no space left on the disk");

@@ -14,8 +14,8 @@ const LEAST_TORQUE: f64 = 1e-100;
 const SLOWEST_HZ: f64 = 6.0;
 /// Factor beyond its limits from which the unit of a joint is suspect.
 const BEYOND: f64 = 1.5;
-/// Factor beyond its limit from which the speed of a joint is suspect, because files often have round numbers there. One turn per second
-/// is accepted.
+/// Factor beyond its limit from which the speed of a joint is suspect; it is large, because speed limits in model files are often round
+/// numbers. One turn per second is always accepted.
 const BEYOND_SPEED: f64 = 2.0;
 /// Range (rad) beyond which an angle without limits is suspect if it is also faster than [`FAST`].
 const WIDE: f64 = 25.0;

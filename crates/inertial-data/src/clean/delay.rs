@@ -63,16 +63,17 @@ impl Delay {
         self.marks.extend_from_slice(marks);
         let seen = self.first + self.marks.len();
         let reach = (self.whole + 2).max(0).unsigned_abs();
-        self.hand_on(self.next..seen.saturating_sub(reach).max(self.next), seen, sink)
+        self.emit(self.next..seen.saturating_sub(reach).max(self.next), seen, sink)
     }
 
     /// Emits the last rows. Torques beyond the end of the log are not used.
     pub fn finish(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         let seen = self.first + self.marks.len();
-        self.hand_on(self.next..seen, seen, sink)
+        self.emit(self.next..seen, seen, sink)
     }
 
-    fn hand_on(&mut self, range: Range<usize>, seen: usize, sink: &mut Sink<'_>) -> Result<()> {
+    /// Emits the rows of a range with delayed torques; `seen` is the number of rows added so far.
+    fn emit(&mut self, range: Range<usize>, seen: usize, sink: &mut Sink<'_>) -> Result<()> {
         self.values.clear();
         self.bridged.clear();
         for i in range.clone() {

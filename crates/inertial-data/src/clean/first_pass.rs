@@ -231,8 +231,8 @@ pub(crate) fn survey(
     watch: &mut dyn FnMut(f64),
 ) -> Result<(Survey, Spool)> {
     reader.select(&layout.sources);
-    let mut order = Order::new(layout);
-    let mut seen = Seen::new(layout);
+    let mut order = Sorter::new(layout);
+    let mut seen = Collector::new(layout);
     let mut take = |rows: LogRows, share: Option<f64>| {
         share.map(&mut *watch);
         order.push(rows)?;
@@ -277,8 +277,8 @@ fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) ->
     })
 }
 
-/// Sorting of late rows.
-struct Order<'l> {
+/// Sorter of rows that arrive late.
+struct Sorter<'l> {
     layout: &'l Layout,
     width: usize,
     /// Rows that wait for later ones, time first.
@@ -293,7 +293,7 @@ struct Order<'l> {
     places: Vec<usize>,
 }
 
-impl<'l> Order<'l> {
+impl<'l> Sorter<'l> {
     fn new(layout: &'l Layout) -> Self {
         Self {
             layout,
@@ -341,7 +341,7 @@ impl<'l> Order<'l> {
     }
 
     /// Releases the rows that no later row can precede; all of them at the end.
-    fn release(&mut self, end: bool, seen: &mut Seen<'_>) -> Result<()> {
+    fn release(&mut self, end: bool, seen: &mut Collector<'_>) -> Result<()> {
         let count = self.lines.len();
         let typical = if let Some(typical) = self.typical {
             typical
@@ -386,8 +386,8 @@ impl<'l> Order<'l> {
     }
 }
 
-/// Statistics of the sorted rows.
-struct Seen<'l> {
+/// Collector of statistics and storage of the sorted rows.
+struct Collector<'l> {
     layout: &'l Layout,
     survey: Survey,
     watch: Watch,
@@ -397,7 +397,7 @@ struct Seen<'l> {
     quaternions: Vec<Option<[f64; 4]>>,
 }
 
-impl<'l> Seen<'l> {
+impl<'l> Collector<'l> {
     fn new(layout: &'l Layout) -> Self {
         let mut angle = vec![false; layout.width()];
         for (place, is_angle) in layout.q.iter().zip(&layout.angles) {
@@ -422,6 +422,7 @@ impl<'l> Seen<'l> {
         }
     }
 
+    /// Adds rows in the order of time; rows with a repeated stamp are dropped.
     fn take(&mut self, rows: &mut [f64], lines: &[usize], typical: f64) -> Result<()> {
         let width = self.layout.width() + 1;
         // Rows since the last repeated one are stored in the spool at once.
@@ -478,7 +479,7 @@ impl<'l> Seen<'l> {
         Ok(())
     }
 
-    fn finish(mut self, order: &Order<'_>) -> Result<(Survey, Spool)> {
+    fn finish(mut self, order: &Sorter<'_>) -> Result<(Survey, Spool)> {
         let survey = &mut self.survey;
         if order.late > 0 {
             survey.notes.push(format!("{} rows were out of order and were sorted by time", order.late));

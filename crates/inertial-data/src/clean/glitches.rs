@@ -79,7 +79,7 @@ impl Channel {
     }
 
     /// Updates the limit from the errors so far, each time their number has grown by a quarter.
-    fn judge(&mut self) {
+    fn update_limit(&mut self) {
         if 4 * self.count >= 5 * self.known {
             (self.limit, self.known) = (self.least_limit(), self.count);
         }
@@ -140,7 +140,7 @@ impl Watch {
             if count <= 2 * REACH {
                 continue;
             }
-            self.look();
+            self.classify();
             let done = count - 2 * REACH;
             self.rows.drain(..done * self.width);
             self.lines.drain(..done);
@@ -149,7 +149,7 @@ impl Watch {
     }
 
     /// Classifies the rows that have enough neighbours.
-    fn look(&mut self) {
+    fn classify(&mut self) {
         let (count, width) = (self.lines.len(), self.width);
         let places = width - 1;
         // Distances from the cubic through the two samples on either side, in the same layout as the values.
@@ -163,7 +163,7 @@ impl Watch {
         for errors in self.errors[judged.start * places..judged.end * places].chunks_exact(places) {
             self.channels.iter_mut().zip(errors).for_each(|(channel, e)| channel.add(*e));
         }
-        self.channels.iter_mut().for_each(Channel::judge);
+        self.channels.iter_mut().for_each(Channel::update_limit);
         for i in judged {
             for (place, channel) in self.channels.iter_mut().enumerate() {
                 let error = self.errors[i * places + place];
@@ -221,7 +221,7 @@ mod tests {
 
     /// One sample of a hundred is wrong, which is more than the 1 % of excluded samples can cover.
     #[test]
-    fn many_lone_values_are_found() {
+    fn many_isolated_outliers_are_found() {
         let (mut rows, lines) = rows(10_000);
         let wrong: Vec<usize> = (50..9950).step_by(100).collect();
         wrong.iter().for_each(|i| rows[3 * i + 1] += 0.5);
@@ -234,7 +234,7 @@ mod tests {
 
     /// Torque with jumps at each reversal of its joint, more of them than isolated outliers.
     #[test]
-    fn jumps_of_friction_are_no_lone_values() {
+    fn jumps_of_friction_are_not_outliers() {
         let (mut rows, lines) = rows(10_000);
         let at = |i: usize| 0.05 * i as f64;
         (0..10_000).for_each(|i| rows[3 * i + 1] += 0.3 * f64::signum(at(i).sin()));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_values_are_found_and_nothing_else_is() {
+    fn only_isolated_outliers_are_found() {
         let (mut rows, lines) = rows(10_000);
         assert!(found(&rows, &lines, 10_000).is_empty());
         // A permanent jump and a jump of two rows are not glitches.

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_back_from_memory_and_from_the_file() {
+    fn rows_are_read_from_memory_and_from_the_file() {
         let all: Vec<f64> = (0..3000).map(f64::from).collect();
         for limit in [3, 100, 1 << 20] {
             let mut spool = Spool::with_limit(3, limit);

@@ -20,7 +20,7 @@ use crate::{Error, Place, Result};
 ///     r#"
 ///     units = { t = "ms", q = "deg" }    # of all columns of a quantity
 ///     joints = { j2 = "elbow" }          # a joint's name in the log, and in the model
-///     [columns]                          # a column of the contract, and what it is in the log
+///     [columns]                          # a standard name, and its column in the log
 ///     t = "stamp"
 ///     "tau.elbow" = { column = "current", unit = "A", scale = 0.5, offset = 0.1 }
 ///     "#,

@@ -44,7 +44,7 @@ impl<R: Reader> Mapped<R> {
     }
 
     /// Infers the unit of time from the first stamp.
-    fn judge_stamps(&mut self, rows: &LogRows) {
+    fn infer_time_unit(&mut self, rows: &LogRows) {
         let Some(column) = self.stamps else { return };
         let Some(slot) = self.selected.iter().position(|&c| c == column) else { return };
         let first = rows.values[slot..].iter().step_by(rows.width).find(|t| !t.is_nan());
@@ -112,7 +112,7 @@ impl<R: Reader> Reader for Mapped<R> {
 
     fn next_rows(&mut self) -> Result<Option<LogRows>> {
         let Some(mut rows) = self.reader.next_rows()? else { return Ok(None) };
-        self.judge_stamps(&rows);
+        self.infer_time_unit(&rows);
         for (slot, &column) in self.selected.iter().enumerate() {
             let (factor, offset) = self.linear[column];
             if (factor, offset) != (1.0, 0.0) {

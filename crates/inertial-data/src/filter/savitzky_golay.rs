@@ -37,9 +37,8 @@ impl SavitzkyGolay {
             return Err(Error::Option(message));
         }
         let half = (window / 2) as f64;
-        // Polynomials orthonormal on the window, by Stieltjes' recurrence. The weights are the sum of their products with their
-        // values in the
-        // middle; the odd polynomials vanish there but are needed by the recurrence.
+        // Polynomials orthonormal on the window, by Stieltjes' recurrence. The weights are the sum of these polynomials, each
+        // multiplied by its value in the middle; the odd polynomials vanish there but are needed by the recurrence.
         let at = |i: usize| if half > 0.0 { (i as f64 - half) / half } else { 0.0 };
         let mut weights = vec![0.0; window];
         let mut before = vec![0.0; window];

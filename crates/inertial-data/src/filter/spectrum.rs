@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_in_parts_have_the_bandwidth_of_one_alone() {
+    fn the_bandwidth_does_not_depend_on_other_signals_or_parts() {
         let count = 3 * PART - 1000;
         let wave = |f: f64, k: usize| (2.0 * PI * f * k as f64 / 1000.0).sin();
         let mut spectrum = Spectrum::new(3, count);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_give_what_the_whole_gives() {
+    fn smoothing_in_blocks_equals_smoothing_at_once() {
         let filter = LowPass::new(4, 8.0, 200.0).unwrap();
         let window = SavitzkyGolay::new(25, 3).unwrap();
         for count in [2, 9, 40, 2000, 4001] {

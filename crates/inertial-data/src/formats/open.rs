@@ -103,7 +103,7 @@ fn from_file(mut file: File, name: String, source: &Source) -> Result<Box<dyn Re
     } else {
         from_stream(&start, counted, name, source)?
     };
-    Ok(Box::new(OfFile { reader, read, size }))
+    Ok(Box::new(WithShare { reader, read, size }))
 }
 
 /// Reads from a pipe; formats that need random access are copied to a temporary file first.
@@ -245,13 +245,13 @@ impl Read for Counted {
 }
 
 /// Reader that tracks the share of its file that was read.
-struct OfFile {
+struct WithShare {
     reader: Box<dyn Reader>,
     read: Arc<AtomicU64>,
     size: u64,
 }
 
-impl Reader for OfFile {
+impl Reader for WithShare {
     fn file(&self) -> &str {
         self.reader.file()
     }

@@ -130,7 +130,7 @@ impl<'m> FixedLag<'m> {
     }
 
     /// Checks the units of time and angles in the same way as for a whole log.
-    fn judge(&mut self, place: impl Fn() -> Place, t: f64, values: &[f64]) -> Result<()> {
+    fn check_units(&mut self, place: impl Fn() -> Place, t: f64, values: &[f64]) -> Result<()> {
         let Some(units) = &mut self.units else { return Ok(()) };
         let step = self.rows.back().map_or(f64::INFINITY, |last| t - last.t);
         if step.is_finite() {
@@ -192,7 +192,7 @@ impl<'m> FixedLag<'m> {
                 );
                 return Err(Error::time(place(), message));
             }
-            self.judge(place, t, &values)?;
+            self.check_units(place, t, &values)?;
             self.check_quaternions(place, &mut values)?;
             if last.is_none_or(|last| t - last > 2.0 * WIDEST_HOLE * self.half) {
                 self.rows.clear();

@@ -104,8 +104,7 @@ impl<'w> Window<'w> {
     }
 
     /// Returns the share of white samples that stays independent: the variance of the smoothed value relative to that of the
-    /// samples, which is
-    /// the remaining bandwidth.
+    /// samples, which equals the remaining bandwidth.
     pub fn independent(&self) -> f64 {
         self.weights.iter().map(|w| w[0] * w[0]).sum::<f64>().clamp(f64::EPSILON, 1.0)
     }

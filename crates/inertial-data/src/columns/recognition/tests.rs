@@ -183,9 +183,9 @@ fn names_of_many_writers_are_recognized() {
             &[],
             &["t=t", "q0=q1", "q1=q2", "tau0=tau1", "tau1=tau2"],
         ),
-        ("numbers from 1 are the contract's", &["t", "q1", "q2"], &[], &["t=t", "q1=q1", "q2=q2"]),
+        ("numbers from 1 are standard names", &["t", "q1", "q2"], &[], &["t=t", "q1=q1", "q2=q2"]),
         (
-            "names of the model, whatever stands around them",
+            "names of the model, with any other text around them",
             &[
                 "Time [ms]",
                 "pos_elbow_joint (deg)",
@@ -222,7 +222,7 @@ fn names_of_many_writers_are_recognized() {
 }
 
 #[test]
-fn what_is_not_taken_has_a_reason() {
+fn unused_columns_have_a_reason() {
     let names = ["time", "q_meas_1", "q_filt_1", "i_act_cur_1", "comment"].map(String::from);
     let found = Recognition::of(&names, &[]);
     let reason = |k: usize| found.columns()[k].reason.as_str();

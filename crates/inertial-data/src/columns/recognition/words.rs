@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_cut_into_words() {
+    fn names_are_split_into_words() {
         let cut = |name: &str| words(name).into_iter().map(|(w, _)| w).collect::<Vec<_>>();
         assert_eq!(cut("actual_q_0"), ["actual", "q", "0"]);
         assert_eq!(cut("motorState[3].tauEst"), ["motor", "state", "3", "tau", "est"]);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn units_stand_at_the_end() {
+    fn unit_suffixes_are_split_off() {
         assert_eq!(split_unit("q1 [deg]"), ("q1", Some("deg")));
         assert_eq!(split_unit("time_ms"), ("time", Some("ms")));
         assert_eq!(split_unit("Torque J1 (Nm)"), ("Torque J1", Some("Nm")));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn words_tell_quantities() {
+    fn words_determine_quantities() {
         let of = |name: &str| meaning(&words(name).into_iter().map(|(w, _)| w).collect::<Vec<_>>());
         let quantity = |name: &str| of(name).map(|m| (m.quantity.symbol(), m.refused.is_none()));
         for (name, expected) in [

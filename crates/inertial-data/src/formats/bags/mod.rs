@@ -144,7 +144,7 @@ impl<'a> BagReader<'a> {
             asked.iter().find(|topic| !first.iter().any(|message| message.topic.name == **topic)).cloned()
         };
         while held < HELD && first.len() < MOST_LOOKED_AT {
-            // Checked only from time to time: topics may start late.
+            // Topics may start late; whether all have started is checked once per block of messages.
             if first.len() >= LOOKED_AT && first.len().is_multiple_of(LOOKED_AT) {
                 let has_message = |topic: &str| first.iter().any(|message| message.topic.name == topic);
                 let known = messages.topics().read().iter().all(|topic| has_message(&topic.name));
@@ -218,7 +218,7 @@ fn channels(
         }
     }
     let is_asked = |topic: &Topic| asked.contains(&topic.name);
-    // Joint states that were not asked for are read only if it is clear which ones.
+    // Joint states that were not requested are read only if there is a single topic of them.
     let has_own = topics.iter().any(|topic| is_asked(topic) && topic.is_joint_state());
     let automatic: Vec<String> = topics
         .iter()
