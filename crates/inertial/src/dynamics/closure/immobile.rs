@@ -18,7 +18,7 @@ use crate::mechanism::{BodyKind, Mechanism};
 const RETURNED: f64 = 0.1;
 
 /// Fraction of the length of a step below which the intended motion of one coordinate does not count.
-const HARDLY: f64 = 0.1;
+const NEGLIGIBLE_SHARE: f64 = 0.1;
 
 /// Smallest number of steps from which immobility is concluded.
 const ENOUGH_STEPS: usize = 3;
@@ -50,7 +50,7 @@ pub(super) fn immobile(
     length: f64,
 ) -> Result<Vec<usize>> {
     let returns = |&k: &usize| {
-        let counts = |s: &&Step| s.intended[k].abs() > HARDLY * length;
+        let counts = |s: &&Step| s.intended[k].abs() > NEGLIGIBLE_SHARE * length;
         let tried = steps.iter().filter(counts).count();
         let returned = |s: &Step| s.moved[k].abs() < RETURNED * s.intended[k].abs();
         tried >= ENOUGH_STEPS && steps.iter().filter(counts).all(returned)

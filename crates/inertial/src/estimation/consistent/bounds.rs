@@ -147,8 +147,7 @@ fn around_shapes(mechanism: &Mechanism, body: usize) -> Option<Span> {
             let row = rotation.row(axis);
             match shape.shape {
                 Shape::Sphere { radius } => radius,
-                // The extent of a disc normal to z along an axis is its radius times the sine of the angle between z and that
-                // axis.
+                // Along an axis, the extent of a disc normal to z is its radius times the sine of the angle between both.
                 Shape::Cylinder { radius, length } => {
                     radius * row[0].hypot(row[1]) + 0.5 * length * row[2].abs()
                 }

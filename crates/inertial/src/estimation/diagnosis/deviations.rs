@@ -168,7 +168,7 @@ pub(crate) fn deviations(
     let (n, first_later) = (equations.len(), equations.len() + candidates.len());
     let width = first_later + LAGS.len() + 1;
     let later: Vec<Vec<f64>> = (0..LAGS.len()).map(|k| excerpt.later(k)).collect();
-    let mut collect = Collect {
+    let mut collect = RowCollector {
         noise,
         columns: candidates.iter().map(|c| &c.column).chain(&later).map(|column| &column[..]).collect(),
         per_block: excerpt.count.div_ceil(BLOCKS),
@@ -255,7 +255,7 @@ pub(crate) fn deviations(
 }
 
 /// Collector of the rows of all forces, divided by their noise, in one factor per block.
-struct Collect<'a> {
+struct RowCollector<'a> {
     noise: &'a [f64],
     columns: Vec<&'a [f64]>,
     per_block: usize,
@@ -265,7 +265,7 @@ struct Collect<'a> {
     feature: Vec<f64>,
 }
 
-impl Visitor for Collect<'_> {
+impl Visitor for RowCollector<'_> {
     fn rows(
         &mut self,
         rows: &RowBlock<'_>,

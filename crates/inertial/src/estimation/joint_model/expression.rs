@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_mean_what_people_mean() {
+    fn formulas_have_their_usual_meaning() {
         for (text, expected) in [
             ("1 - 2 - 3", -4.0),
             ("8/4/2", 1.0),
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_place() {
+    fn invalid_formulas_are_rejected_with_the_position() {
         for (text, place) in [
             ("", "character 1:"),
             ("1 +", "character 4:"),

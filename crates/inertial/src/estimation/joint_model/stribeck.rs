@@ -50,8 +50,7 @@ impl Bend {
     /// Returns whether the mean over speeds up to `reach` away differs from the value at the centre.
     ///
     /// Without a change of sign, the mean of [`RowFilter::mean`](crate::estimation::RowFilter) differs by a fourth-derivative
-    /// term:
-    /// less than `4e-3 (reach/vₛ)⁴` at `δ = 1` and `5e-2 (reach/vₛ)⁴` at `δ = 2`.
+    /// term, which is less than `4e-3 (reach/vₛ)⁴` at `δ = 1` and `5e-2 (reach/vₛ)⁴` at `δ = 2`.
     pub(crate) fn is_bent(self, v: f64, reach: f64) -> bool {
         let (v, reach) = (v.abs(), reach.abs());
         v < reach || reach > 0.25 * self.speed && v - reach < NOTHING * self.speed
@@ -160,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exponentials_are_those_of_the_standard_library() {
+    fn exponentials_agree_with_the_standard_library() {
         for k in 0..=400_000 {
             let x = NOTHING * f64::from(k) / 400_000.0;
             let (found, expected) = (exp_of_negative(x), (-x).exp());
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn values_in_the_middle_stand_for_means_where_stated() {
+    fn values_in_the_middle_replace_means_where_stated() {
         use crate::estimation::RowFilter;
         for (exponent, factor) in [(1.0, 4e-3), (2.0, 5e-2)] {
             let bend = Bend { speed: 0.1, exponent };
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_is_interpolated_as_finely_as_stated() {
+    fn the_interpolation_error_is_as_stated() {
         let nodes: Vec<Bend> = Bend::nodes(&EXPONENTS).collect();
         for (exponent, most) in [(1.0, 1e-4), (2.0, 3e-3)] {
             for k in 0..200 {

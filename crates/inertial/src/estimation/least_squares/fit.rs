@@ -67,13 +67,13 @@ impl LeastSquares {
         let mut weights = vec![1.0; equations.channels.len()];
         let mut solution = Solution::new(equations, summary, &weights, None)?;
         let mut left = solution.left(equations, summary, &weights);
-        let mut noise = Left::noise(&left);
+        let mut noise = ChannelResiduals::noise(&left);
         if weighting == Weighting::Weighted {
             for _ in 0..REPEATS {
                 weights = information_weights(summary, &noise);
                 solution = Solution::new(equations, summary, &weights, None)?;
                 left = solution.left(equations, summary, &weights);
-                let next = Left::noise(&left);
+                let next = ChannelResiduals::noise(&left);
                 let change = noise.iter().zip(&next).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
                 noise = next;
                 if change < SETTLED {
@@ -81,7 +81,10 @@ impl LeastSquares {
                 }
             }
         }
-        Ok(Self { thin: Left::thin(&left), ..Self::of(equations, summary, solution, &weights, noise)? })
+        Ok(Self {
+            thin: ChannelResiduals::thin(&left),
+            ..Self::of(equations, summary, solution, &weights, noise)?
+        })
     }
 
     /// Solves the problem weighted by known noise. With `only`, the other unknowns are zero.
@@ -245,12 +248,12 @@ impl Solution {
 
     /// Computes the residuals of the rows of each coordinate and its remaining degrees of freedom: independent rows minus the
     /// trace of their part of the hat matrix.
-    fn left(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<Left> {
+    fn left(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<ChannelResiduals> {
         let channels = equations.channels.iter().zip(&summary.factors).zip(weights);
         channels
             .map(|((channel, factor), weight)| {
                 if factor.count == 0 {
-                    return Left::default();
+                    return ChannelResiduals::default();
                 }
                 let n = factor.unknowns();
                 let r = DMatrix::from_fn(n, n, |i, j| factor.triangle.at(i, j));
@@ -260,7 +263,7 @@ impl Solution {
                 let sums = factor.sums(|k| self.values[channel.unknowns[k]]);
                 // For correlated rows, each unknown uses as many rows as correspond to one independent row.
                 let rows_each = factor.count as f64 / factor.independent;
-                Left {
+                ChannelResiduals {
                     rows: factor.count,
                     free: (factor.independent - taken).max(0.0),
                     residual: sums.residual / rows_each,
@@ -273,7 +276,7 @@ impl Solution {
 
 /// Residuals of the independent rows of a coordinate.
 #[derive(Clone, Copy, Default)]
-struct Left {
+struct ChannelResiduals {
     /// Number of rows, independent or not.
     rows: usize,
     /// Number of independent rows minus the degrees of freedom of the unknowns.
@@ -284,7 +287,7 @@ struct Left {
     force: f64,
 }
 
-impl Left {
+impl ChannelResiduals {
     /// Returns the standard deviation of the noise of all coordinates.
     ///
     /// A coordinate with hardly more independent rows than unknowns is overfitted, and its weight would grow without limit. If

@@ -387,7 +387,7 @@ mod tests {
 
     /// Tests that a weakly indicated term is probable if all joints indicate it, and improbable if no other joint does.
     #[test]
-    fn hints_of_several_joints_count_together() {
+    fn weak_evidence_of_several_joints_adds_up() {
         let log_samples = 18.0_f64.ln();
         assert!(probabilities(&[3.2, 4.5, 3.5, 4.1], log_samples).iter().all(|p| *p > 0.5));
         assert!(probabilities(&[1.0; 6], log_samples).iter().all(|p| *p < 0.15));
@@ -398,7 +398,7 @@ mod tests {
     /// Reference: quantiles of Student's t-distribution with an upper tail of 0.00135 (three standard deviations of the normal
     /// one), from a table.
     #[test]
-    fn squares_of_student_as_those_of_normal_values() {
+    fn squares_of_student_values_are_converted_to_normal_ones() {
         for (freedom, quantile) in [(7.0, 4.530), (15.0, 3.586), (30.0, 3.270)] {
             assert!((as_normal(f64::powi(quantile, 2), freedom) - 9.0).abs() < 0.1, "{freedom}");
         }

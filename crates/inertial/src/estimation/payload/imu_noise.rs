@@ -40,7 +40,7 @@ impl ImuNoise {
     pub fn compensate(&self, equations: &Equations<'_>, summary: Summary) -> (Summary, Compensated) {
         let only = Self { angular_acceleration: [0.0; 3], ..*self };
         for (noise, done) in [(self, Compensated::All), (&only, Compensated::Acceleration)] {
-            if let Some(out) = noise.taken_out(equations, &summary) {
+            if let Some(out) = noise.without_noise(equations, &summary) {
                 return (out, done);
             }
         }
@@ -65,7 +65,7 @@ impl ImuNoise {
         out
     }
 
-    fn taken_out(&self, equations: &Equations<'_>, summary: &Summary) -> Option<Summary> {
+    fn without_noise(&self, equations: &Equations<'_>, summary: &Summary) -> Option<Summary> {
         let plain = |(i, c): (usize, &Vec<(usize, f64)>)| *c == [(i, 1.0)];
         let is_one_body = equations.channels.len() == 6
             && equations.rank() == 10
@@ -80,7 +80,7 @@ impl ImuNoise {
                 [Some(a), Some(b)] if a < 10 && b < 10 => products[(a, b)],
                 _ => 0.0,
             };
-            take_out(factor, noise)?;
+            subtract_noise(factor, noise)?;
         }
         Some(out)
     }
@@ -89,7 +89,7 @@ impl ImuNoise {
 /// Subtracts `noise` for each row from the squares of a channel; returns `None` if the difference is not positive semidefinite.
 ///
 /// The residual remains that of the data: noise of the regressor is a part of it.
-fn take_out(factor: &mut Factor, noise: impl Fn(usize, usize) -> f64) -> Option<()> {
+fn subtract_noise(factor: &mut Factor, noise: impl Fn(usize, usize) -> f64) -> Option<()> {
     let (width, n) = (factor.triangle.width(), factor.unknowns());
     let r = factor.triangle.matrix();
     let mut squares = r.tr_mul(&r);

@@ -34,7 +34,7 @@ pub(crate) struct Reduction<'d> {
     /// Pairs of rows at the current lag.
     pairs: Vec<(usize, usize)>,
     /// Samples of each channel that later filtered rows need.
-    waiting: Vec<Waiting>,
+    waiting: Vec<RowBuffer>,
     /// Current block of the log of each channel; empty without blocks.
     open: Vec<OpenBlock>,
 }
@@ -47,7 +47,7 @@ struct OpenBlock {
 }
 
 /// Rows of consecutive samples, stored column by column with spare capacity at the end of each.
-struct Waiting {
+struct RowBuffer {
     room: usize,
     len: usize,
     /// Index of the first sample.
@@ -89,7 +89,7 @@ impl<'d> Reduction<'d> {
             let room = 2 * filter.half() + (BLOCK / 2 * filter.every()).max(BLOCK);
             // Rows are centred at multiples of their distance, and their windows are within the samples.
             let next = centres.start.max(from + filter.half()).next_multiple_of(filter.every());
-            let channel = |channel: &Channel| Waiting {
+            let channel = |channel: &Channel| RowBuffer {
                 room,
                 len: 0,
                 first: from,

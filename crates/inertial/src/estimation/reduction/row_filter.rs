@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gain_is_one_then_half_then_nothing() {
+    fn the_gain_falls_from_one_to_zero_at_the_cutoff() {
         for rate in [5.0, 16.0, 100.0] {
             let filter = RowFilter::new(1.0, rate).unwrap();
             let gain = |f: f64| -> f64 {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_pass_what_forces_have_passed() {
+    fn columns_pass_the_same_filters_as_forces() {
         let gain = |f: f64| 1.0 / (1.0 + (f / 2.0).powi(8));
         let plain = RowFilter::new(1.0, 16.0).unwrap();
         assert_eq!(plain.weights(), plain.column_weights());
