@@ -9,7 +9,7 @@ use crate::mechanism::ExactGeometry;
 const MOST_SUSPECTS: usize = 64;
 
 /// Smallest displacement by snapping (radians, and lengths relative to the size of the robot) that is reported.
-const WORTH_A_WORD: f64 = 1e-9;
+const LEAST_REPORTED: f64 = 1e-9;
 
 /// Rank as a function of the tolerance of the geometry of each body; `None` if the loops do not move with it.
 pub(super) type RankAsWritten<'a> = dyn Fn(&dyn Fn(usize) -> f64) -> Option<usize> + 'a;
@@ -31,7 +31,7 @@ fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry
     })?;
     let mechanism = question.mechanism;
     let joint = &mechanism.joints()[mechanism.bodies()[worst].joint].name;
-    (turned.max(shifted / size) > WORTH_A_WORD).then(|| Warning::Moved {
+    (turned.max(shifted / size) > LEAST_REPORTED).then(|| Warning::Moved {
         joint: joint.clone(),
         turned,
         shifted,

@@ -114,7 +114,7 @@ struct Sampled<const N: usize> {
 }
 
 /// Geometry of a mechanism with the relations that hold to the last digit.
-struct Seen<'a, 'm, const N: usize> {
+struct RelatedGeometry<'a, 'm, const N: usize> {
     site: Site<'a, 'm, N>,
     views: Views<N>,
     /// Closure error of the loops (rad, or relative to the size of the mechanism).
@@ -124,7 +124,7 @@ struct Seen<'a, 'm, const N: usize> {
     moved: f64,
 }
 
-impl<'a, 'm, const N: usize> Seen<'a, 'm, N> {
+impl<'a, 'm, const N: usize> RelatedGeometry<'a, 'm, N> {
     fn new(site: Site<'a, 'm, N>, moved: f64) -> Result<Self> {
         let (views, open) = site.views(VIEWS_SEED)?;
         let relations = Relations::new(&views.configurations, &site.geometry, RELATED);
@@ -157,7 +157,7 @@ enum Reading<'a, 'm, const N: usize> {
     /// Relations that hold by chance: the geometry is used as written.
     AsWritten,
     /// Intended relations, with the mechanism that satisfies them exactly.
-    AsMeant(Box<Seen<'a, 'm, N>>),
+    AsMeant(Box<RelatedGeometry<'a, 'm, N>>),
     /// Possibly intended relations, with the rank of mechanisms that satisfy them, if known.
     Ambiguous(Option<usize>),
 }
@@ -202,7 +202,7 @@ impl<'m> Loops<'m> {
     fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
         let base = self.assembly.to::<Wide<N>>();
         let q = self.closed.assembled().to_vec();
-        let mut seen = Seen::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
+        let mut seen = RelatedGeometry::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
         let as_written = seen.relations.clone();
         let mut repaired = None;
         let (mut unresolved, mut equal_angles) = (false, None);
@@ -265,7 +265,7 @@ impl<'m> Loops<'m> {
             && seen.relations_to(blur).equal_links() > seen.relations.equal_links();
         let beyond =
             limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
-        let Seen { site, views, relations, open, moved } = seen;
+        let RelatedGeometry { site, views, relations, open, moved } = seen;
         let mut bound = self.bounds(question, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are never restored.
@@ -315,7 +315,7 @@ impl<'m> Loops<'m> {
     fn reading<'a, const N: usize>(
         &'a self,
         question: &Question<'_>,
-        seen: &Seen<'a, 'm, N>,
+        seen: &RelatedGeometry<'a, 'm, N>,
         limits: &Rounding,
     ) -> Reading<'a, 'm, N> {
         let (Some(tolerance), Some(unit)) = (limits.last_places(self.snap), limits.unit) else {
@@ -343,13 +343,13 @@ impl<'m> Loops<'m> {
     /// Returns the nearest mechanism with the relations `meant`.
     fn restored<'a, const N: usize>(
         &'a self,
-        seen: &Seen<'a, 'm, N>,
+        seen: &RelatedGeometry<'a, 'm, N>,
         meant: &Relations<N>,
-    ) -> Option<Seen<'a, 'm, N>> {
+    ) -> Option<RelatedGeometry<'a, 'm, N>> {
         let (nearest, moved) = meant.nearest(&seen.views.configurations[0], &seen.site.geometry)?;
         let base = seen.site.in_file_units(&nearest);
         let site = Site::new(&self.closed, &self.assembly, base, seen.views.q.clone());
-        Seen::new(site, moved).ok()
+        RelatedGeometry::new(site, moved).ok()
     }
 
     /// Computes an upper bound of the rank from the relations, as the rank of two random mechanisms with the same

@@ -87,7 +87,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Returns whether it only tells how the result was found, and is no reason for doubt.
+    /// Returns whether the warning only describes how the result was found and is no reason for doubt.
     pub fn is_note(&self) -> bool {
         matches!(self, Self::Sampled { .. })
     }

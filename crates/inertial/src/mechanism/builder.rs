@@ -232,7 +232,7 @@ pub const ASSUMED_RATIO: f64 = 100.0;
 /// Model of the rotors in the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotorModel {
-    /// Rotors as dead weight of their carriers.
+    /// Rotors as part of the mass of their carriers.
     None,
     /// One parameter per rotor, the inertia about its axis; the rest is part of the carrier.
     Symmetric,

@@ -25,8 +25,8 @@ pub(super) const SAME_POINT: f64 = 1e-14;
 /// Maximum number of joints of other branches that a joint is compared with.
 const MOST_SIBLINGS: usize = 64;
 
-/// Displacement (radians, metres) below which a move is rounding error of double precision.
-const NOT_WORTH_A_WORD: f64 = 1e-12;
+/// Smallest displacement (radians, metres) that is reported; smaller ones are rounding errors of double precision.
+const LEAST_REPORTED: f64 = 1e-12;
 
 /// Upper bound of the rounding error of a length, as a multiple of the snapping tolerance and relative to the lengths
 /// on the path: with five decimals, a length of 3 cm has a relative error of 3e-4.
@@ -475,7 +475,7 @@ impl Planner<'_> {
         unit: &'static str,
     ) {
         // Rounding errors of double precision are not reported as assumptions.
-        if moved <= NOT_WORTH_A_WORD {
+        if moved <= LEAST_REPORTED {
             return;
         }
         let bodies = self.mechanism.bodies();

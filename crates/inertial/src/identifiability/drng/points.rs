@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn meet_is_what_both_contain() {
+    fn the_meet_is_the_intersection() {
         let mut source = SplitMix::new(3);
         let p: Vec<_> = (0..5).map(|_| random(&mut source)).collect();
         let (a, b) = (Points::spanned(&p[..3]), Points::spanned(&p[2..5]));

@@ -81,11 +81,11 @@ impl<const N: usize> Relations<N> {
             out.push(AssumedRelation { joint, relation, moved, unit: "m" });
         }
         // Several axes of one joint have the same name.
-        let mut told: Vec<(String, String)> = Vec::new();
+        let mut reported: Vec<(String, String)> = Vec::new();
         out.retain(|r| {
             let key = (r.joint.clone(), r.relation.clone());
-            let new = (r.unit == "m" || r.moved > DOUBLES) && !told.contains(&key);
-            told.push(key);
+            let new = (r.unit == "m" || r.moved > DOUBLES) && !reported.contains(&key);
+            reported.push(key);
             new
         });
         out

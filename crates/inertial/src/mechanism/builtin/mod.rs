@@ -38,7 +38,7 @@ static MODELS: [Model; 13] = models! {
     "2rru-1rrs": "parallel mechanism with two universal loop joints" + "2rru-1rrs.toml",
     "2prs-1psr": "parallel mechanism driven by slides" + "2prs-1psr.toml",
     "space-dual-arm": "free-flying robot with two arms, published inertias" + "space-dual-arm.toml",
-    "space-dual-arm-offset": "the same as its designers believed it to be" + "space-dual-arm-offset.toml",
+    "space-dual-arm-offset": "the same with the inertias assumed in its design" + "space-dual-arm-offset.toml",
 };
 
 /// Returns the names of all models.

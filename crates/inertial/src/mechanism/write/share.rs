@@ -18,8 +18,8 @@ pub struct Shares {
 
 /// Finds new inertias of links so that the mechanism built from them has the given inertias of bodies.
 ///
-/// Links that are fixed together keep their shares of the body's mass, see [`split`]. The dead weight of rotors does
-/// not change.
+/// Links that are fixed together keep their shares of the body's mass, see [`split`]. The mass of
+/// rotors that is part of their carriers does not change.
 pub(super) fn share(
     model: &MechanismBuilder,
     rotor_links: &[String],

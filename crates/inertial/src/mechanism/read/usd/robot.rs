@@ -321,8 +321,8 @@ impl<'s> Robot<'s> {
             out.links.push(LinkSpec { name: name.clone(), inertia, line });
             for &at in colliders {
                 // Unreadable shapes have no effect here.
-                let mut unheard = Vec::new();
-                let found = mass::collider(self.stage, &self.frames, *node, at, &self.units, &mut unheard);
+                let mut ignored = Vec::new();
+                let found = mass::collider(self.stage, &self.frames, *node, at, &self.units, &mut ignored);
                 if self.stage.nodes[at].kind != "Mesh"
                     && let Ok(Some(mass::Collider { simple: Some((pose, shape)), .. })) = found
                 {
