@@ -134,9 +134,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         let estimated = mechanism.clone().with_parameters(&result.parameters)?;
         let mut tracks = Vec::new();
         for (log, cut) in &logs {
-            let told = |residuals: &[MomentumResidual]| residuals.iter().map(Told::from).collect();
-            tracks.push(log.track(&estimated, 0..*cut, "fit", told(&result.fit))?);
-            tracks.push(log.track(&estimated, *cut..log.len(), "validation", told(&result.validation))?);
+            let rows = |residuals: &[MomentumResidual]| residuals.iter().map(Told::from).collect();
+            tracks.push(log.track(&estimated, 0..*cut, "fit", rows(&result.fit))?);
+            tracks.push(log.track(&estimated, *cut..log.len(), "validation", rows(&result.validation))?);
         }
         let wanted = AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Momentum));
         Some((Curves::of_tracks(tracks), analyze(mechanism, &wanted)?))
@@ -174,8 +174,9 @@ pub(crate) fn validate(
     drop(work);
     let result = validate_momentum(mechanism, &all.samples()).at(logs.join(", "))?;
     let curves = if draw {
-        let told: Vec<Told> = result.joints.iter().map(Told::from).collect();
-        let tracks = read.iter().map(|log| log.track(mechanism, 0..log.len(), "validation", told.clone()));
+        let residuals: Vec<Told> = result.joints.iter().map(Told::from).collect();
+        let tracks =
+            read.iter().map(|log| log.track(mechanism, 0..log.len(), "validation", residuals.clone()));
         Some(Curves::of_tracks(tracks.collect::<Result<_>>()?))
     } else {
         None
@@ -256,7 +257,7 @@ impl Data {
         estimated: &Mechanism,
         range: Range<usize>,
         part: &'static str,
-        told: Vec<Told>,
+        residuals: Vec<Told>,
     ) -> Result<Track> {
         let (nq, nv) = (estimated.nq(), estimated.nv());
         let mut workspace = Workspace::new(estimated);
@@ -272,7 +273,7 @@ impl Data {
             quantity: "momentum",
             start: self.start + range.start as f64 / self.rate,
             rate: self.rate,
-            told,
+            told: residuals,
             units: [["N s"; 3], ["N m s"; 3]].concat(),
             measured: self.momentum[6 * range.start..6 * range.end].to_vec(),
             predicted,

@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_or_empty_is_told() {
+    fn matrices_that_are_not_finite_are_refused() {
         let bad = DMatrix::from_element(2, 2, f64::NAN);
         assert!(Svd::new(&bad).is_err() && singular_values(&bad).is_err() && Cholesky::new(&bad).is_err());
         assert!(PivotedQr::new(2, 2, 1).factorize(&bad).is_err());

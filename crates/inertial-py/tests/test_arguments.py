@@ -153,7 +153,7 @@ def test_arrays_pass_through_no_file(arm, log, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_progress_is_told(arm, capsys):
+def test_progress_is_reported(arm, capsys):
     told = []
     inertial.design(arm, duration=10, starts=2, iterations=3, progress=lambda done, total: told.append((done, total)))
     assert told and all(0 <= done <= total == 6 for done, total in told) and told == sorted(told)

@@ -63,7 +63,7 @@ def test_design_simulate_identify():
             assert abs(parameter.value - truth[parameter.name]) < 5 * parameter.std_error
 
 
-def test_errors_have_the_programs_words(tmp_path, arm, log):
+def test_errors_have_the_messages_of_the_program(tmp_path, arm, log):
     (tmp_path / "bad.urdf").write_text("<robot/>")
     said = program("analyze", str(tmp_path / "bad.urdf"))
     assert said.returncode == 2
@@ -93,7 +93,7 @@ def test_errors_have_the_programs_words(tmp_path, arm, log):
         arm.regressors(np.zeros((3, 7)), np.zeros((2, 7)), np.zeros((3, 7)))
 
 
-def test_tables_of_other_libraries_give_the_same(arm, log):
+def test_tables_of_other_libraries_give_equal_results(arm, log):
     expected = inertial.identify(arm, log).to_dict()
     for name in ("pandas", "polars", "pyarrow"):
         library = pytest.importorskip(name)
@@ -176,7 +176,7 @@ def test_errors_cross_processes():
         assert pool.submit(inertial.check, "builtin:arm7").result()
 
 
-def test_regressors_refuse_what_they_would_misread(arm):
+def test_regressors_refuse_wrong_arrays(arm):
     row, rows = np.zeros(7), np.zeros((2, 7))
     with pytest.raises(inertial.Error, match="one sample"):
         arm.regressor(rows, rows, rows)
@@ -196,7 +196,7 @@ def test_regressors_refuse_what_they_would_misread(arm):
     assert np.shares_memory(arm.regressor(row, row, row, out=mine), mine) and np.isfinite(mine).all()
 
 
-def test_what_analyze_writes(tmp_path):
+def test_analyze_writes_every_format(tmp_path):
     robot = inertial.Mechanism.builtin("cheetah-leg")
     found = inertial.analyze(robot, compare="floating", out=tmp_path / "a.txt")
     said = program("analyze", "builtin:cheetah-leg", "--compare=floating")
@@ -240,7 +240,7 @@ def test_a_calls_options_win():
     assert inertial.Summary(arm, base="fixed").samples == 0
 
 
-def test_validation_says_yes_or_no(arm, log):
+def test_validation_applies_the_threshold(arm, log):
     found = inertial.validate(arm, log)
     assert found.passed is None and found
     assert inertial.validate(arm, log, threshold=1.0).passed is True
@@ -249,7 +249,7 @@ def test_validation_says_yes_or_no(arm, log):
     assert pickle.loads(pickle.dumps(no)).passed is False
 
 
-def test_help_tells_every_option():
+def test_help_describes_every_option():
     for function in (inertial.check, inertial.analyze, inertial.design, inertial.simulate, inertial.identify, inertial.validate):
         lines = [line.strip() for line in function.__doc__.splitlines()]
         kind = getattr(options, f"{function.__name__.capitalize()}Options")

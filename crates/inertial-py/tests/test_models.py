@@ -28,7 +28,7 @@ def rubbed(robot: inertial.Mechanism, count: int, seed: int) -> dict[str, np.nda
     return log
 
 
-def test_a_result_predicts_what_it_was_found_from(urdf):
+def test_a_result_predicts_its_data(urdf):
     log = rubbed(urdf, 4000, 0)
     found = inertial.identify(urdf, log, friction="coulomb+viscous", offset=True)
     q, dq, ddq, tau = (stacked(log, urdf, key) for key in ("q", "dq", "ddq", "tau"))
@@ -201,7 +201,7 @@ def test_models_in_other_encodings(tmp_path, encoding):
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_printed_tables_are_judged(tmp_path, separator):
+def test_printed_tables_are_checked(tmp_path, separator):
     path = tmp_path / "table.csv"
     header = ["name", "m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"]
     rows = [header, ["good", *"2 0 0 0 1 0 0 1 0 1".split()], ["bad", *"2 0 0 0 1 0 0 1 0 4".split()]]

@@ -169,7 +169,7 @@ def test_a_universal_joint_goes_out_as_two():
     assert np.allclose(pinocchio.rnea(out, out.createData(), q, v, a), expected, atol=1e-12)
 
 
-def test_what_pinocchio_cannot_have():
+def test_models_without_pinocchio_counterpart_are_refused():
     with pytest.raises(inertial.Error, match="has loops"):
         inertial.Mechanism.builtin("four-bar").to_pinocchio()
     with pytest.raises(inertial.Error, match='quadruped has rotors: .* rotors="none"'):

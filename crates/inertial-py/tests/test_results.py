@@ -33,7 +33,7 @@ def cells(text, name):
     return next(line for line in text.splitlines() if line.startswith(f"{name} ")).split()
 
 
-def test_an_identification_shows_all_that_was_found(found):
+def test_an_identification_prints_all_results(found):
     text = str(found)
     body = found.bodies[1]
     assert cells(text, "link2")[:4] == ["link2", f"{body.mass:.5g}", "±", f"{body.mass_std_error:.2g}"]
@@ -54,7 +54,7 @@ def test_an_identification_shows_all_that_was_found(found):
     assert page.count("<table>") == 5 and "<td>link2</td>" in page and "<li>table 1: " in page
 
 
-def test_what_was_not_asked_for_is_not_shown(robot, log):
+def test_absent_values_are_not_printed(robot, log):
     text = str(inertial.identify(robot, log))
     assert "viscous" not in text and "validation" not in text and "essential" not in text
     essential = inertial.identify(robot, log, essential=True)
@@ -76,7 +76,7 @@ def test_parts_print_as_lines(found, robot, log, motion):
     assert str(inertial.check(robot).bodies[0]) == "link1, 2 kg: consistent"
 
 
-def test_an_analysis_shows_marks_and_combinations(robot):
+def test_an_analysis_prints_marks_and_combinations(robot):
     analysis = inertial.analyze(robot)
     text = str(analysis)
     assert cells(text, "link1") == ["link1", *"✕●★✕✕✕✕✕✕●"]
@@ -93,7 +93,7 @@ def test_an_analysis_shows_marks_and_combinations(robot):
         analysis.bodies[0].mass  # noqa: B018
 
 
-def test_a_simulation_shows_its_columns(log):
+def test_a_simulation_prints_its_columns(log):
     row = cells(str(log), "tau.joint1")
     column = log.columns["tau.joint1"]
     assert row[1:] == [f"{x:.4g}" for x in (column.min(), column.max(), column.std())]
@@ -101,7 +101,7 @@ def test_a_simulation_shows_its_columns(log):
     assert np.array_equal(log.to_pandas()["t"], log.columns["t"])
 
 
-def test_a_fleet_shows_its_robots(robot, log):
+def test_a_fleet_prints_its_robots(robot, log):
     summary = inertial.Summary(robot, friction="viscous", coupling="none").add(log)
     fleet = inertial.identify_fleet([summary] * 25)
     text = str(fleet)

@@ -232,7 +232,7 @@ def compare(schema: dict, kind: type, whole: dict, absent: dict[type, dict[str, 
             compare(resolved(item, whole), kind._parts[key], whole, absent)
 
 
-def test_what_is_wrong_is_refused():
+def test_invalid_objects_are_refused():
     data = inertial.analyze("builtin:planar-2r").to_dict()
     with pytest.raises(jsonschema.ValidationError):
         follows({**data, "rank": "six"})

@@ -61,7 +61,7 @@ def test_a_summary_keeps_few_notes(log):
     assert "more in notes" in str(whole.identify())
 
 
-def test_what_a_summary_refuses(tmp_path, arm, log):
+def test_summaries_refuse_invalid_arguments(tmp_path, arm, log):
     with pytest.raises(inertial.Error, match="momentum needs all samples"):
         inertial.Summary("builtin:space-dual-arm", measured="momentum")
     with pytest.raises(TypeError, match="estimator=: is an option of identify"):
@@ -127,7 +127,7 @@ def test_a_fleet_shares_links_and_keeps_friction():
     assert frame.viscous.tolist() == own
 
 
-def test_what_a_fleet_writes(tmp_path):
+def test_fleets_write_the_common_model(tmp_path):
     robot = inertial.Mechanism.builtin("planar-2r")
     motion = inertial.design(robot, duration=4, starts=1, iterations=3)
     logs = [inertial.simulate(robot, motion, noise={"tau": 0.02}, seed=seed) for seed in range(3)]
@@ -231,7 +231,7 @@ def client():
         yield client
 
 
-def test_a_cluster_gives_the_single_machines_answer(arm, many, client):
+def test_a_cluster_gives_the_result_of_a_single_machine(arm, many, client):
     from inertial import distributed as cluster
 
     assert LOGS > cluster.BRANCHES**2
@@ -259,7 +259,7 @@ def test_a_cluster_gives_the_single_machines_answer(arm, many, client):
     assert sum(len(re.findall("more notes", note)) for note in together.notes) == 1
 
 
-def test_a_cluster_says_what_is_wrong(tmp_path, arm, many, client, capsys):
+def test_a_cluster_reports_errors(tmp_path, arm, many, client, capsys):
     from inertial import distributed as cluster
 
     one = cluster.identify(arm, many[0], client, progress=True)
@@ -292,7 +292,7 @@ def test_a_cluster_says_what_is_wrong(tmp_path, arm, many, client, capsys):
         cluster.identify(arm, str(tmp_path / "none*.csv"), client)
 
 
-def test_a_cluster_goes_on_from_a_checkpoint_and_holds_out(tmp_path, arm, many, client):
+def test_a_cluster_continues_from_a_checkpoint_and_holds_out(tmp_path, arm, many, client):
     from inertial import distributed as cluster
 
     folder = many[0].rpartition("/")[0]
@@ -309,7 +309,7 @@ def test_a_cluster_goes_on_from_a_checkpoint_and_holds_out(tmp_path, arm, many, 
     assert held.validation_relative_rms == pytest.approx(alone.validation_relative_rms, rel=1e-9)
 
 
-def test_progress_tells_what_is_left(capsys, monkeypatch):
+def test_progress_estimates_the_remaining_time(capsys, monkeypatch):
     from inertial import _progress
 
     # Without a terminal, progress is printed only on request.

@@ -57,7 +57,7 @@ fn schema_files_follow_from_the_types() {
 }
 
 #[test]
-fn a_log_in_memory_gives_what_its_file_gives() {
+fn logs_in_memory_and_in_files_give_equal_results() {
     let model = model("planar-2r");
     let csv = simulated(&model);
     let folder = tempfile::tempdir().unwrap();

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_start_removes_what_a_killed_server_left() {
+    fn folders_of_killed_servers_are_removed_at_the_next_start() {
         let place = tempfile::tempdir().unwrap();
         let alive = Folder::new_in(place.path()).unwrap();
         let dead = place.path().join(format!("{PREFIX}dead"));

@@ -49,7 +49,7 @@ fn rank(args: &[&str]) -> Value {
 }
 
 #[test]
-fn experiments_differ_in_what_they_reveal() {
+fn the_rank_depends_on_the_experiment() {
     assert_eq!(rank(&["builtin:puma560", "--gravity=0,0,0"]), 34);
     assert_eq!(rank(&["builtin:puma560", "--kinetic"]), 34);
     let (at_rest, all) = (rank(&["builtin:puma560", "--static"]), rank(&["builtin:puma560"]));
@@ -69,7 +69,7 @@ fn experiments_differ_in_what_they_reveal() {
 }
 
 #[test]
-fn a_bench_misses_what_a_free_leg_shows() {
+fn comparison_with_a_floating_base_lists_lost_parameters() {
     let args = ["analyze", "builtin:cheetah-leg", "--compare", "floating"];
     let result = run(&args);
     assert_eq!(result.status, 0, "{}", result.stderr);
@@ -83,7 +83,7 @@ fn a_bench_misses_what_a_free_leg_shows() {
 }
 
 #[test]
-fn comparisons_count_what_they_list() {
+fn comparisons_list_as_many_parameters_as_they_count() {
     let args = ["analyze", "builtin:cheetah-leg", "--compare", "floating"];
     let words = run(&args).stdout;
     let comparison = run(&[&args[..], &["--json"]].concat()).json()["comparison"].clone();
@@ -97,7 +97,7 @@ fn comparisons_count_what_they_list() {
 
 /// Rotor columns of tables 2 and 4 of paper 003 for models without rotors, and of a robot with rotors.
 #[test]
-fn rotors_are_added_where_a_model_has_none() {
+fn missing_rotors_are_added_to_models() {
     let rotors = |args: &[&str]| rank(&[args, &["--rotors", "symmetric"]].concat());
     assert_eq!(rotors(&["builtin:puma560"]), 40);
     assert_eq!(rotors(&["builtin:puma560", "--gravity=0,0,0"]), 38);
@@ -117,7 +117,7 @@ fn rotors_are_added_where_a_model_has_none() {
 }
 
 #[test]
-fn momentum_knows_the_wheels() {
+fn the_rank_from_momentum_depends_on_wheels() {
     let robot = ["builtin:space-dual-arm", "--measured", "momentum"];
     assert_eq!(rank(&robot), 52);
     let found = run(&[&["analyze", "--json"], &robot[..]].concat()).json();
@@ -138,7 +138,7 @@ fn momentum_knows_the_wheels() {
 }
 
 #[test]
-fn other_formats_hold_the_same() {
+fn csv_and_latex_agree_with_json() {
     let csv = run(&["analyze", "builtin:scara", "--csv"]).stdout;
     assert_eq!(csv.lines().next(), Some("body,parameter,status,base,combination"));
     assert_eq!(csv.lines().count(), 41);

@@ -66,7 +66,7 @@ fn demo_runs_on_every_model() {
 
 /// Identifies the arm from a log, and runs the whole workflow from the design of a motion.
 #[test]
-fn the_arm_is_found_again() {
+fn demo_arm_identifies_the_arm() {
     let demo = run(&["demo", "arm"]);
     assert_eq!(demo.status, 0, "{}", demo.stderr);
     let after = |words: &str| -> f64 {

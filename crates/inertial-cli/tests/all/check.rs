@@ -87,7 +87,7 @@ fn one_bad_file_does_not_hide_the_others() {
 }
 
 #[test]
-fn rotors_are_judged_by_name() {
+fn rotors_are_checked_by_name() {
     let names: Vec<String> = run(&["check", "builtin:cheetah-leg", "--json"]).json()["bodies"]
         .as_array()
         .unwrap()
@@ -98,7 +98,7 @@ fn rotors_are_judged_by_name() {
 }
 
 #[test]
-fn people_get_a_table_and_reasons() {
+fn the_text_has_a_table_and_reasons() {
     let result = run(&["check", "builtin:space-dual-arm"]);
     assert_eq!(result.status, 1);
     for part in [
@@ -114,7 +114,7 @@ fn people_get_a_table_and_reasons() {
 }
 
 #[test]
-fn fix_changes_the_impossible_inertia_and_nothing_else() {
+fn fix_changes_only_inconsistent_inertias() {
     let folder = Folder::new();
     let text = urdf(&inertial("1.2", "0.1", "0.1", "0.3"));
     let bad = folder.file("bad.urdf", &text);
@@ -209,7 +209,7 @@ fn printed_tables_pass_with_their_tolerance() {
 
 #[cfg(unix)]
 #[test]
-fn a_device_is_written_to_and_stays_one() {
+fn a_device_is_written_and_not_replaced() {
     use std::os::unix::fs::FileTypeExt;
     let result = run(&["check", "builtin:space-dual-arm", "--fix", "--out", "/dev/null"]);
     assert!(result.status < 2, "{}", result.stderr);
@@ -300,7 +300,7 @@ fn models_with_meshes_are_corrected() {
 
 /// Table I of paper 001 as printed: rows that can be the rounding of a consistent body.
 #[test]
-fn a_printed_table_is_judged_by_its_digits() {
+fn a_printed_table_is_checked_within_its_rounding() {
     let golden = common::data::golden("consistency/icub_table1.json");
     let golden: Value = serde_json::from_str(&std::fs::read_to_string(golden).unwrap()).unwrap();
     let rows = golden["rows"].as_array().unwrap();

@@ -44,7 +44,7 @@ fn designs_come_with_a_certificate() {
 }
 
 #[test]
-fn files_hold_the_motion() {
+fn motion_files_contain_the_designed_motion() {
     let folder = Folder::new();
     let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
     let (csv, yaml, json, toml) = (path("m.csv"), path("m.yaml"), path("m.json"), path("m.toml"));
@@ -115,7 +115,7 @@ fn other_robots_and_set_ups() {
 }
 
 #[test]
-fn what_cannot_be_designed_is_told_in_one_line() {
+fn impossible_designs_are_refused_in_one_line() {
     let folder = Folder::new();
     let fixed = folder.file(
         "still.urdf",
@@ -350,7 +350,7 @@ fn an_interrupted_design_is_whole_or_none() {
 
 /// CAD exporters write zeros for all limits, and some models have friction above their effort limit; such limits are ignored.
 #[test]
-fn limits_that_no_motion_could_keep_are_not_held() {
+fn limits_that_no_motion_can_satisfy_are_ignored() {
     let folder = Folder::new();
     let hinge = common::urdf(&common::inertial("1", "0.1", "0.1", "0.1"));
     let unknown = hinge.replace(
@@ -381,7 +381,7 @@ fn limits_that_no_motion_could_keep_are_not_held() {
 
 /// The value of a criterion has its meaning: the logarithm of the condition number that is printed beside it.
 #[test]
-fn criteria_say_what_their_values_mean() {
+fn the_value_of_a_criterion_matches_its_stated_meaning() {
     let call =
         ["design", "builtin:planar-2r", "--criterion", "condition", "--duration", "4", "--time-limit", "1"];
     let found = run(&[&call[..], &["--json"]].concat()).json();

@@ -217,7 +217,7 @@ fn payload_numbers(script: &str) -> [f64; 4] {
 
 /// Locked fingers belong to the load of the hand. The expected centre of mass is that of three points.
 #[test]
-fn loads_contain_what_is_attached() {
+fn loads_include_attached_links() {
     let folder = Folder::new();
     let robot = folder.file("robot.urdf", gripper());
     let open = run(&["export", &robot, "--to", "ur", "--link", "hand"]);

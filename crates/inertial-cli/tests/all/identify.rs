@@ -217,7 +217,7 @@ fn mjcf_is_written_with_the_identified_values() {
 }
 
 #[test]
-fn torques_of_joints_that_are_not_named_do_not_count() {
+fn torques_of_unnamed_joints_are_ignored() {
     let folder = Folder::new();
     // Last column of a broken sensor, then a missing column.
     let rows = |last: Option<&str>| {
@@ -256,7 +256,7 @@ fn torques_of_joints_that_are_not_named_do_not_count() {
 }
 
 #[test]
-fn loops_need_the_independent_joints_alone() {
+fn logs_of_loops_need_only_the_independent_joints() {
     let mechanism = builtin::get("four-bar").unwrap().build(&BuildOptions::default()).unwrap();
     let closed = ClosedMechanism::new(&mechanism).unwrap();
     let (name, mut workspace) = (closed.independent_names()[0].clone(), closed.workspace());
@@ -439,7 +439,7 @@ fn real_robots_validate_as_well_as_plain_least_squares_does_elsewhere() {
 
 /// Unusable logs and logs in other units: one line that names the location, exit status 2, no output file.
 #[test]
-fn bad_logs_are_refused_and_nothing_is_written() {
+fn unusable_logs_are_refused_without_output() {
     let folder = Folder::new();
     let good = log(400);
     let rows: Vec<Vec<f64>> =

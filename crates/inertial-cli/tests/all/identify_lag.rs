@@ -18,7 +18,7 @@ fn delayed(text: &str, rows: usize) -> String {
 }
 
 #[test]
-fn a_lag_of_the_torques_is_estimated_corrected_and_said() {
+fn a_torque_lag_is_estimated_corrected_and_reported() {
     let folder = Folder::new();
     let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
     let (motion, log) = (path("motion.json"), path("log.csv"));

@@ -207,7 +207,7 @@ inertial = { mass = 1, com = [0.15, 0, 0], inertia = { ixx = 0.01, ixy = 0, ixz 
 "#;
 
 #[test]
-fn an_armature_counts_once_in_what_is_written() {
+fn a_written_armature_is_counted_once() {
     let built = |text: &str| read::file::read(text).unwrap().build(&BuildOptions::default()).unwrap();
     let torques = |mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64]| {
         let dynamics = InverseDynamics::new(mechanism);

@@ -106,7 +106,7 @@ fn mechanism_files_are_written_from_other_formats() {
 
 /// A URDF cannot represent offsets and rotor inertias; without them validation would give other residuals than the fit.
 #[test]
-fn a_written_model_predicts_what_was_identified_with_its_joint_file() {
+fn a_written_model_with_its_joint_file_reproduces_the_fit() {
     let folder = Folder::new();
     let model = folder.file("hinge.urdf", HINGE);
     let with_offset = |line: &str| match line.rsplit_once(',').map(|(rest, tau)| (rest, tau.parse::<f64>())) {

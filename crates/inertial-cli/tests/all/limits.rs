@@ -51,7 +51,7 @@ fn filter_windows_beyond_the_most_are_refused() {
 }
 
 #[test]
-fn filters_and_decimations_that_leave_nothing_of_a_log_are_refused() {
+fn filters_and_decimations_that_remove_the_whole_log_are_refused() {
     let folder = Folder::new();
     let log = folder.file("l.csv", log(1000));
     // The log lasts 5 s, so two periods at each end require more than 0.8 Hz.

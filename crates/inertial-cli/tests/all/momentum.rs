@@ -341,7 +341,7 @@ fn another_robot_is_designed_flown_and_identified() {
 }
 
 #[test]
-fn flights_that_cannot_be_designed_are_told_in_one_line() {
+fn impossible_flight_designs_are_refused_in_one_line() {
     let folder = Folder::new();
     let robot = without_limits(model());
     let with = |name: &str, change: &dyn Fn(&mut Value)| {

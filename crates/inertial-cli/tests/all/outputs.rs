@@ -153,7 +153,7 @@ fn signals_leave_no_temporary_files() {
 }
 
 #[test]
-fn the_next_run_removes_what_a_kill_left() {
+fn files_of_killed_processes_are_removed_by_the_next_run() {
     let folder = Folder::new();
     folder.file(".inertial-abcdefABCDEF.part", "half a page");
     let out = folder.path("page.html");

@@ -466,7 +466,7 @@ fn estimates_follow_a_stream() {
 }
 
 #[test]
-fn demo_arm_recovers_the_truth_within_its_errors() {
+fn demo_arm_recovers_the_parameters_within_standard_errors() {
     let result = run(&["demo", "arm"]);
     assert_eq!((result.status, result.stderr.as_str()), (0, ""));
     println!("{}", result.stdout);

@@ -126,7 +126,7 @@ fn poses_at_rest_give_a_payload_from_torques() {
 }
 
 #[test]
-fn what_poses_leave_open_has_no_standard_error() {
+fn undetermined_quantities_have_no_standard_error() {
     let folder = Folder::new();
     let model = folder.file("arm.urdf", ARM);
     let arm = arm();

@@ -234,7 +234,7 @@ fn an_analysis_is_drawn_too() {
 }
 
 #[test]
-fn meshes_are_shown_where_they_are_found() {
+fn available_meshes_are_drawn() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path("arm/urdf")).unwrap();
     std::fs::create_dir_all(folder.path("arm/meshes")).unwrap();
@@ -281,7 +281,7 @@ fn a_stream_has_no_page() {
 }
 
 #[test]
-fn a_name_cannot_break_out_of_the_data() {
+fn names_are_escaped_in_the_data_of_a_page() {
     let folder = Folder::new();
     let name = "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;";
     let text = urdf(&inertial("1", "0.1", "0.1", "0.3")).replace("name=\"two\"", &format!("name=\"{name}\""));

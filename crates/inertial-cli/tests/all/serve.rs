@@ -117,7 +117,7 @@ fn an_upload_becomes_a_report() {
 }
 
 #[test]
-fn strangers_are_refused() {
+fn requests_without_a_valid_token_are_refused() {
     let place = Folder::new();
     let server = Server::start(&place, &[]);
     let (host, token) = (server.host(), &server.token);
@@ -260,7 +260,7 @@ fn many_at_once_are_all_answered_in_little_memory() {
 }
 
 #[test]
-fn there_is_an_end_to_what_is_held() {
+fn stored_uploads_are_limited() {
     let place = Folder::new();
     let server = Server::start(&place, &["--max-upload", "1"]);
     let text = vec![b'x'; 1 << 20];
@@ -277,7 +277,7 @@ fn there_is_an_end_to_what_is_held() {
 }
 
 #[test]
-fn nothing_stays_behind() {
+fn temporary_folders_are_removed() {
     let place = Folder::new();
     let folders = || -> Vec<_> {
         let names = Path::read_dir(&place.path("")).unwrap().map(|e| e.unwrap().file_name());
@@ -306,7 +306,7 @@ fn limits_must_make_sense() {
 }
 
 #[test]
-fn uploads_are_for_one_user_alone() {
+fn uploads_are_readable_by_their_user_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Folder::new();
     let server = Server::start(&place, &[]);
@@ -328,7 +328,7 @@ fn uploads_are_for_one_user_alone() {
 }
 
 #[test]
-fn sigterm_and_sighup_leave_nothing_behind() {
+fn signals_remove_the_temporary_folder() {
     for signal in ["-TERM", "-HUP", "-INT"] {
         let place = Folder::new();
         let mut server = Server::start(&place, &[]);
@@ -366,7 +366,7 @@ fn requests_with_two_hosts_or_another_authority_are_refused() {
 }
 
 #[test]
-fn connections_that_say_nothing_do_not_stall_it() {
+fn idle_connections_do_not_block_the_server() {
     let place = Folder::new();
     let server = Server::start(&place, &[]);
     // More connections than the server accepts at once; this process may open a few hundred handles.

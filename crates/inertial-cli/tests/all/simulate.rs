@@ -90,7 +90,7 @@ fn distance(model: &str, result: &Value) -> f64 {
 }
 
 #[test]
-fn a_simulated_log_gives_the_parameters_back() {
+fn parameters_are_recovered_from_a_simulated_log() {
     let folder = Folder::new();
     let names = ["joint1", "joint2", "joint3", "joint4", "joint5", "joint6"];
     let motion = folder.file("motion.csv", motion(&names, 0.8, 500));
@@ -116,7 +116,7 @@ fn a_simulated_log_gives_the_parameters_back() {
 }
 
 #[test]
-fn a_moved_quadruped_gives_its_parameters_back() {
+fn parameters_of_a_moving_quadruped_are_recovered() {
     // Trajectory file with Fourier series of the base and of every joint.
     let robot =
         builtin::get("quadruped").unwrap().build(&inertial::mechanism::BuildOptions::default()).unwrap();
@@ -409,7 +409,7 @@ fn bad_input_is_one_line() {
 /// The moment of a sensor about the axis of the joint of its link equals the torque of that joint, and identification
 /// recovers the link from the sensor.
 #[test]
-fn a_force_sensor_carries_what_lies_beyond() {
+fn a_force_sensor_measures_the_links_beyond_it() {
     let joints: Vec<String> = (1..=6).map(|k| format!("joint{k}")).collect();
     let names: Vec<&str> = joints.iter().map(String::as_str).collect();
     let folder = Folder::new();

@@ -97,7 +97,7 @@ fn counts_that_overflow_are_refused() {
 }
 
 #[test]
-fn a_log_that_counts_twice_is_noted() {
+fn a_log_that_is_used_twice_is_noted() {
     let folder = Folder::new();
     let all = log(2000);
     let whole = folder.file("whole.csv", &all);

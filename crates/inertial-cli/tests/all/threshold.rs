@@ -22,7 +22,7 @@ fn changed(change: impl Fn(usize, usize, &str) -> String) -> String {
 }
 
 #[test]
-fn a_joint_without_usable_samples_is_no_yes() {
+fn a_joint_without_usable_samples_fails_validation() {
     let folder = Folder::new();
     let log = folder.file("l.csv", log(2000));
     let mut seen = [0; 2];
@@ -49,7 +49,7 @@ fn a_joint_without_usable_samples_is_no_yes() {
 }
 
 #[test]
-fn tiny_torques_are_no_yes() {
+fn tiny_torques_fail_validation() {
     let folder = Folder::new();
     let tiny = |row: usize, column: usize, cell: &str| match column {
         7 | 8 => format!("{}e-200", 1 + row % 7),

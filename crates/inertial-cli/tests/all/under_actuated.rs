@@ -8,7 +8,7 @@ use crate::common::{Folder, run};
 
 /// All parameters of an acrobot are identifiable if the torque of its passive joint is known, otherwise those of its second link.
 #[test]
-fn passive_joints_count_where_they_are_named() {
+fn named_passive_joints_count_as_measured() {
     let folder = Folder::new();
     let mut drive = String::from("t,q.joint1,q.joint2,tau.joint2\n");
     for i in 0..1000 {

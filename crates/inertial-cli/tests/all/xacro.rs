@@ -38,7 +38,7 @@ fn a_model_is_expanded_and_written_as_urdf() {
 }
 
 #[test]
-fn names_of_packages_say_what_to_do() {
+fn names_of_description_packages_give_advice() {
     let message = refused(&["check", "panda_description"]);
     assert!(message.contains("from robot_descriptions.panda_description import URDF_PATH"), "{message}");
 }

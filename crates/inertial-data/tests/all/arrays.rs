@@ -28,7 +28,7 @@ fn same(found: &Log, expected: &Log, rename: impl Fn(&str) -> String, what: &str
 }
 
 #[test]
-fn arrays_hold_what_text_holds() {
+fn arrays_are_read_like_text() {
     let Some(folder) = written() else { return };
     let at = |name: &str| folder.path().join(name);
     let expected = read(&at("plain.csv"), &Source::default()).unwrap();
@@ -149,7 +149,7 @@ fn filters_of_hdf5_that_are_not_supported_are_named() {
 }
 
 #[test]
-fn bags_of_ros_1_hold_what_text_holds() {
+fn bags_of_ros_1_are_read_like_text() {
     let Some(folder) = written() else { return };
     let at = |name: &str| folder.path().join(name);
     let expected = read(&at("plain.csv"), &Source::default()).unwrap();
@@ -189,7 +189,7 @@ fn bags_of_ros_1_hold_what_text_holds() {
 }
 
 #[test]
-fn datasets_of_lerobot_hold_what_text_holds() {
+fn datasets_of_lerobot_are_read_like_text() {
     let Some(folder) = written() else { return };
     let at = |name: &str| folder.path().join(name);
     let expected = read(&at("plain.csv"), &Source::default()).unwrap();

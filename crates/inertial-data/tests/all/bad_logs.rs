@@ -156,7 +156,7 @@ fn small_motions_of_continuous_joints_in_degrees() {
 }
 
 #[test]
-fn logs_that_say_nothing() {
+fn logs_without_information_are_refused() {
     assert_eq!(
         damaged(|_, c| c[5].fill(2.0)),
         "log.csv: column tau2: the torque is constant (2): was it measured?"

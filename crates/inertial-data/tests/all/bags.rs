@@ -216,7 +216,7 @@ fn all_topics_can_be_listed() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_topics_are_named() {
     let Some(folder) = written() else { return };
     for bag in bags(folder.path()) {
         let error = read(&bag, &topic("/joint_states,/fd")).unwrap_err();

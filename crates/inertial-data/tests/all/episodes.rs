@@ -78,7 +78,7 @@ fn short_episodes_are_used_without_the_time_between_them() {
 
 /// Tests that gaps in the recording itself still count: in a dataset, and in a log with the same times.
 #[test]
-fn own_gaps_count_in_datasets_too() {
+fn gaps_within_episodes_count() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 1, |k| !(100..200).contains(&k));
     let error = prepared(folder.path()).unwrap_err().to_string();

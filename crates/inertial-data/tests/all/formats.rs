@@ -78,7 +78,7 @@ fn readers_know_how_much_they_have_read() {
 }
 
 #[test]
-fn parquet_holds_what_csv_holds() {
+fn parquet_is_read_like_csv() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.csv");
     let (names, mut columns) = clean(10_000, 500.0);
@@ -312,7 +312,7 @@ fn maps_rename_and_scale() {
 }
 
 #[test]
-fn maps_that_fit_nothing_say_so() {
+fn maps_without_matching_columns_are_refused() {
     let text = "t,q.axis_1,i2\n0,1,2\n";
     let failure = |map: &str| mapped(map, text).unwrap_err().to_string();
     let cases = [

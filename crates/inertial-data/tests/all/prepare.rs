@@ -107,7 +107,7 @@ fn the_automatic_cutoff_keeps_forty_bandwidths_below_100_hz() {
 }
 
 #[test]
-fn the_automatic_cutoff_is_that_of_the_motion_whatever_the_encoder() {
+fn the_automatic_cutoff_does_not_depend_on_the_encoder() {
     let mechanism = arm();
     let check = |what: &str, change: &mut dyn FnMut(&mut [Vec<f64>])| {
         let (names, mut columns) = clean(4000, 200.0);
@@ -154,7 +154,7 @@ fn the_automatic_cutoff_is_that_of_the_motion_whatever_the_encoder() {
 }
 
 #[test]
-fn the_note_on_the_cutoff_tells_why_it_is_not_five_times_the_bandwidth() {
+fn the_note_on_the_cutoff_gives_the_reason() {
     let mechanism = arm();
     let prepared = |rate: f64, size: f64| {
         let (names, mut columns) = clean(4000, rate);
@@ -201,7 +201,7 @@ fn stamps_that_were_rounded_are_uniform_and_others_have_the_mean_rate() {
 }
 
 #[test]
-fn short_gaps_cost_no_samples_and_long_ones_only_what_they_touch() {
+fn only_samples_near_long_gaps_are_left_out() {
     let mechanism = arm();
     let kept = |change: &dyn Fn(&mut [Vec<f64>])| {
         let (names, mut columns) = clean(4000, 200.0);
@@ -226,7 +226,7 @@ fn short_gaps_cost_no_samples_and_long_ones_only_what_they_touch() {
 }
 
 #[test]
-fn a_joint_that_is_held_stands_still_whatever_its_encoder_says() {
+fn a_held_joint_is_at_rest_despite_encoder_noise() {
     let mechanism = arm();
     let (names, mut columns) = clean(2000, 200.0);
     let mut next = noise();
@@ -333,7 +333,7 @@ fn slow_samples_and_the_ends_are_not_kept() {
 }
 
 #[test]
-fn the_holdout_is_the_end_and_shares_nothing() {
+fn the_holdout_is_the_end_of_the_log_without_overlap() {
     let (names, columns) = clean(2000, 200.0);
     let text = csv(&names, &columns);
     let mut reader = CsvReader::new(text.as_bytes(), "log.csv").unwrap();

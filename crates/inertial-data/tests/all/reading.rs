@@ -15,7 +15,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_bit_comes_back() {
+fn csv_is_read_back_bit_by_bit() {
     let (names, columns) = clean(3000, 100.0);
     let text = csv(&names, &columns);
     let expected = Log::new("log.csv", names, columns).unwrap();
@@ -58,7 +58,7 @@ fn blocks_are_parts_of_the_whole() {
 }
 
 #[test]
-fn what_spreadsheets_write_is_read() {
+fn tables_of_spreadsheets_are_read() {
     let log = parse("\u{feff}t , q1,tau1\r\n0, 1e-3,\r\n\r\n0.1,\"2\",-0\r\n").unwrap();
     assert_eq!(log.names(), ["t", "q1", "tau1"]);
     assert_eq!(log.column("q1"), Some(&[1e-3, 2.0][..]));
@@ -68,7 +68,7 @@ fn what_spreadsheets_write_is_read() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_its_place() {
+fn unreadable_cells_are_reported_with_their_location() {
     let failure = |text: &str| parse(text).unwrap_err().to_string();
     assert_eq!(failure("t,q1\n0,1\n0.1,abc\n"), "log.csv: row 3: column q1: `abc` is not a finite number");
     assert_eq!(failure("t,q1\n0,inf\n"), "log.csv: row 2: column q1: `inf` is not a finite number");

@@ -166,7 +166,7 @@ fn names_of_controllers_are_prepared_alike() {
 }
 
 #[test]
-fn stamps_tell_their_unit() {
+fn the_unit_of_stamps_is_inferred() {
     let row = |t: u64| format!("{t},1\n");
     for (scale, unit) in [(1u64, 1.0), (1000, 1e-3), (1_000_000, 1e-6), (1_000_000_000, 1e-9)] {
         let start = 1_700_000_000 * scale;
@@ -190,7 +190,7 @@ fn stamps_tell_their_unit() {
 }
 
 #[test]
-fn currents_say_what_they_need() {
+fn currents_need_a_scale() {
     let (_, columns) = clean(300, 100.0);
     let names = [
         "timestamp",
@@ -226,7 +226,7 @@ fn currents_say_what_they_need() {
 }
 
 #[test]
-fn other_files_say_what_they_are() {
+fn other_file_formats_are_named() {
     let folder = tempfile::tempdir().unwrap();
     for (bytes, expected) in [
         (&b"\x89HDF\r\n\x1a\n0000"[..], "the HDF5 file is truncated or damaged"),

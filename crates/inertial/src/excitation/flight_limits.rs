@@ -345,7 +345,7 @@ mod tests {
 
     /// Compares the gradient of the margins with finite differences of another step.
     #[test]
-    fn what_is_left_differentiates() {
+    fn the_gradient_of_the_margins_agrees_with_differences() {
         let mut builder = crate::mechanism::builtin::get("space-dual-arm").unwrap();
         builder.joints.iter_mut().for_each(|j| {
             j.limits.effort = 10.0;

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mesh_is_refused() {
+    fn bytes_that_are_not_a_mesh_are_refused() {
         for bytes in [
             &b""[..],
             b"solid nothing",

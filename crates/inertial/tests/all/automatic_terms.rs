@@ -149,7 +149,7 @@ fn chosen(result: &Identification) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_chosen_where_there_is_nothing() {
+fn no_terms_are_chosen_if_none_were_simulated() {
     for name in ["planar-2r", "puma560", "arm7"] {
         let mechanism = model(name);
         for seed in 0..3 {
@@ -312,7 +312,7 @@ fn errors_are_those_of_estimates_without_each_block() {
 }
 
 #[test]
-fn errors_cover_the_truth_where_noise_is_coloured() {
+fn standard_errors_hold_for_coloured_noise() {
     let mechanism = model("planar-2r");
     let mut rng = Rng(11);
     let equations = Equations::new(&mechanism, JointTerms::default(), DEFAULT_SNAP).unwrap();
@@ -337,7 +337,7 @@ fn errors_cover_the_truth_where_noise_is_coloured() {
 /// An offset is nearly collinear with the weight of a link if the motion is small. Leaving the offset out must not reduce the
 /// standard error of the weight.
 #[test]
-fn errors_hold_where_terms_are_left_out() {
+fn standard_errors_include_the_doubt_of_omitted_terms() {
     let mechanism = model("puma560");
     let options = IdentifyOptions::from(Estimator::Wls);
     let (mut squares, mut count, mut left_out) = (0.0, 0, 0);

@@ -251,7 +251,7 @@ fn a_dead_point_of_the_independent_joint_is_left() {
 }
 
 #[test]
-fn rounded_geometry_closes_approximately_and_says_so() {
+fn rounded_geometry_closes_approximately_with_a_warning() {
     // A planar four-bar in space with one axis off by 1.5708 − π/2, a common rounding: with the literal numbers it cannot move.
     let mut joints = machines::planar(&[(0.0, 0.0), (0.1, 0.4), (0.9, 0.6), (0.8, -0.1)]);
     joints[2].1 = joints[2].1 * Pose::from_xyz_rpy([0.0; 3], [3.7e-6, 0.0, 0.0]);
@@ -276,7 +276,7 @@ fn error(plan: &MechanismBuilder) -> String {
 }
 
 #[test]
-fn what_cannot_be_assembled_is_named_with_its_residual() {
+fn loops_that_cannot_be_assembled_are_named_with_their_residual() {
     let mut plan = machines::four_bar(&mut Rng(1)).cut_blueprint(2, &[0]).builder;
     plan.loops[0].predecessor.origin.translation.x += 5.0;
     let message = error(&plan);

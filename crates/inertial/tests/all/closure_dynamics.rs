@@ -164,7 +164,7 @@ fn invariants(
 }
 
 #[test]
-fn nothing_depends_on_where_a_ring_is_cut() {
+fn dynamics_do_not_depend_on_where_a_ring_is_cut() {
     let mut rng = Rng(41);
     let five = [(0.0, 0.0), (-0.3, 0.5), (0.4, 1.0), (1.1, 0.6), (0.8, 0.0)];
     let mut rings = vec![

@@ -56,7 +56,7 @@ fn answer(model: &MechanismBuilder, total_momentum: TotalMomentum) -> Analysis {
 ///   where `J` is `δI` minus a point mass `δm` at `c`: six equations, two of which coincide (`ω₁·J ω₂ = ω₂·J ω₁`): 8.
 /// - Three wheels: `δh = δm c` and `J = 0`, nine equations. A point mass at the centre of mass is not identifiable: 9.
 #[test]
-fn one_body_shows_what_its_wheels_let_it() {
+fn the_rank_of_one_body_depends_on_its_wheels() {
     let mut rng = Rng(1);
     let axes = [vec![], vec![0], vec![0, 1], vec![0, 1, 2], vec![0, 0, 1, 1]];
     for (which, expected) in axes.iter().zip([0, 5, 8, 9, 8]) {
@@ -72,7 +72,7 @@ fn one_body_shows_what_its_wheels_let_it() {
 }
 
 #[test]
-fn what_three_wheels_do_not_show_of_one_body_is_a_point_at_its_centre() {
+fn the_null_vector_of_one_body_with_three_wheels_is_a_point_mass() {
     let mut rng = Rng(2);
     let wheels = [Vector3::x(), Vector3::y(), Vector3::z()];
     let model = robot(&mut rng, None, &wheels);
@@ -171,7 +171,7 @@ fn two_body_rank(
 ///
 /// Without wheels every row is orthogonal to the true parameters: the rank is smaller by one, the scale.
 #[test]
-fn two_bodies_lose_their_scale_without_wheels_and_nothing_with_three() {
+fn two_bodies_lose_their_scale_only_without_wheels() {
     let mut rng = Rng(3);
     let three = [Vector3::x(), Vector3::y(), Vector3::z()];
     for (joint, free) in

@@ -113,7 +113,7 @@ fn masses_that_no_body_has() {
 }
 
 #[test]
-fn reasons_speak_of_numbers() {
+fn reasons_contain_numbers() {
     let shaped =
         |x, y, z| Inertia::from_com(1.0, Vector3::zeros(), Matrix3::from_diagonal(&vector![x, y, z]));
     let reasons = |i: &Inertia<f64>| -> Vec<String> {

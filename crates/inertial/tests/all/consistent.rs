@@ -152,7 +152,7 @@ fn a_link_is_bounded_by_the_box_around_its_shapes() {
 }
 
 #[test]
-fn bounds_hold_and_cost_only_what_they_must() {
+fn bounds_hold_at_the_smallest_cost() {
     let mut rng = Rng(11);
     let mechanism = model("arm7");
     let equations = Equations::new(&mechanism, FRICTION, DEFAULT_SNAP).unwrap();
@@ -344,7 +344,7 @@ fn on_poor_data_the_default_predicts_other_motions_far_better_than_least_squares
 }
 
 #[test]
-fn what_the_data_show_moves_the_less_the_better_they_show_it() {
+fn the_prior_moves_accurate_values_less() {
     let mut rng = Rng(15);
     // Every parameter of these two links is well determined; the inertias of a wrist would be determined by the prior, not by the
     // noisy data.

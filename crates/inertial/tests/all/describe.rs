@@ -73,7 +73,7 @@ fn files_of_every_format_are_described_whole() {
 }
 
 #[test]
-fn a_root_link_keeps_its_name_where_it_floats() {
+fn a_floating_root_link_keeps_its_name() {
     let text = r#"<robot name="r"><link name="trunk"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1"
         iyz="0" izz="1"/></inertial></link><link name="leg"/><joint name="root" type="revolute"><parent link="trunk"/>
         <child link="leg"/><origin xyz="0.1 0 0" rpy="1.5708 0 0.3"/><limit lower="-1" upper="2" effort="0" velocity="0"/></joint></robot>"#;
@@ -85,7 +85,7 @@ fn a_root_link_keeps_its_name_where_it_floats() {
 }
 
 #[test]
-fn what_has_no_place_is_refused_in_one_line() {
+fn links_that_cannot_be_described_are_refused_in_one_line() {
     let text = r#"<robot name="r"><link name="a"/><link name="ground"/><joint name="j" type="revolute"><parent link="a"/>
         <child link="ground"/></joint></robot>"#;
     let error = describe(&read::urdf::read(text).unwrap(), None, Syntax::Json).unwrap_err().to_string();

@@ -209,7 +209,7 @@ fn the_room_is_respected_at_every_millisecond() {
 }
 
 #[test]
-fn what_is_known_already_is_not_sought_again() {
+fn designs_use_the_information_of_earlier_logs() {
     let arm = robot("planar-2r");
     let mut subject = subject(&arm);
     let limits = coordinates(&arm, &DefaultLimits::default());
@@ -229,7 +229,7 @@ fn what_is_known_already_is_not_sought_again() {
 }
 
 #[test]
-fn several_models_count_together() {
+fn criteria_of_several_models_are_combined() {
     let arm = robot("planar-2r");
     let mut longer = builtin::get("planar-2r").unwrap();
     longer.joints[1].origin.translation *= 1.5;
@@ -248,7 +248,7 @@ fn several_models_count_together() {
 }
 
 #[test]
-fn a_floating_base_that_moves_shows_everything_and_one_held_still_does_not() {
+fn only_a_moving_floating_base_excites_all_parameters() {
     let options = BuildOptions::default().with(|o| o.base = Some(Base::Floating));
     let robot = builtin::get("quadruped").unwrap().build(&options).unwrap();
     let analysis = analyze(&robot, &AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Both)));
@@ -273,7 +273,7 @@ fn a_floating_base_that_moves_shows_everything_and_one_held_still_does_not() {
 }
 
 #[test]
-fn limits_that_allow_nothing_are_told() {
+fn limits_without_any_motion_are_refused() {
     let arm = robot("planar-2r");
     let subject = subject(&arm);
     let limits = coordinates(&arm, &DefaultLimits::default());

@@ -105,7 +105,7 @@ fn noise_does_not_make_a_lag_smaller() {
 
 /// Noise of the acceleration in a wide band makes a lag appear far too small there; the low band contains little of it.
 #[test]
-fn a_lag_is_measured_where_the_motion_is_noisy() {
+fn a_lag_is_measured_despite_noisy_motion() {
     let mechanism = model("puma560");
     let (step, late) = (0.0025, 8);
     let mut rng = Rng(31);

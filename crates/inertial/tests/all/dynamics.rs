@@ -94,7 +94,7 @@ fn velocities_and_accelerations_are_derivatives() {
 }
 
 #[test]
-fn a_jacobian_gives_the_twist_of_its_frame() {
+fn a_jacobian_times_velocities_is_the_twist() {
     for mut case in cases(200, Features::ALL) {
         let m = &case.mechanism;
         let mut ws = Workspace::new(m);
@@ -120,7 +120,7 @@ fn the_reference_regressor_times_the_parameters_is_the_reference_inverse_dynamic
 }
 
 #[test]
-fn the_mass_matrix_is_what_accelerations_cost() {
+fn the_mass_matrix_times_accelerations_is_the_change_of_forces() {
     for case in cases(300, Features::ALL) {
         let m = &case.mechanism;
         let n = m.nv();
@@ -134,7 +134,7 @@ fn the_mass_matrix_is_what_accelerations_cost() {
 }
 
 #[test]
-fn bias_and_gravity_forces_are_what_remains_without_acceleration() {
+fn bias_and_gravity_forces_equal_rnea_without_acceleration() {
     for case in cases(300, Features::ALL) {
         let m = &case.mechanism;
         let mut ws = Workspace::new(m);
@@ -383,7 +383,7 @@ fn forward_dynamics_of_a_long_chain_stays_accurate() {
 }
 
 #[test]
-fn what_nothing_resists_has_no_acceleration() {
+fn joints_without_inertia_are_refused_by_forward_dynamics() {
     let refused = |builder: &MechanismBuilder, joint: &str| {
         let m = build(builder);
         let n = m.nv();
@@ -499,7 +499,7 @@ fn vector_instructions_of_tree_kernels_change_only_rounding() {
 
 /// Inertias are taken about the origins of the bodies, so the position of a floating base does not enter the mass matrix.
 #[test]
-fn the_mass_matrix_does_not_depend_on_where_a_floating_base_is() {
+fn the_mass_matrix_does_not_depend_on_the_pose_of_the_base() {
     for case in cases(100, FLOATING) {
         let m = &case.mechanism;
         let mut ws = Workspace::new(m);
@@ -533,7 +533,7 @@ fn a_workspace_follows_the_mechanism_that_it_is_used_with() {
 }
 
 #[test]
-fn coordinates_that_are_not_numbers_are_told() {
+fn coordinates_that_are_not_finite_are_refused() {
     let mut coupled = chain(2);
     coupled.joints[1].mimic = Some(Mimic::new("joint0", 0.7, 0.2));
     for m in [build(&chain(2)), build(&coupled)] {

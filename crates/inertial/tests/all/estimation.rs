@@ -38,7 +38,7 @@ fn noise_free_data_return_the_base_parameters() {
 }
 
 #[test]
-fn rotors_near_the_ground_count_in_their_links() {
+fn rotors_near_the_ground_are_part_of_their_links() {
     let mut rng = Rng(2);
     let terms = FRICTION.with(|t| t.rotor_inertia = true);
     let mechanism = model("arm7");
@@ -63,7 +63,7 @@ fn rotors_near_the_ground_count_in_their_links() {
 }
 
 #[test]
-fn errors_are_as_large_as_their_standard_errors_say() {
+fn errors_agree_with_standard_errors() {
     const DRAWS: usize = 200;
     let mut rng = Rng(3);
     let mechanism = model("planar-2r");
@@ -163,7 +163,7 @@ fn prior_of_terms(
 }
 
 #[test]
-fn the_consistent_estimate_is_the_best_possible_body() {
+fn the_consistent_estimate_is_the_best_consistent_body() {
     let mut rng = Rng(4);
     let mechanism = model("arm7");
     let equations = Equations::new(&mechanism, FRICTION, DEFAULT_SNAP).unwrap();
@@ -212,7 +212,7 @@ fn the_consistent_estimate_is_the_best_possible_body() {
 }
 
 #[test]
-fn every_body_is_possible_and_what_the_data_show_stays() {
+fn bodies_are_consistent_and_excited_parameters_unchanged() {
     let mut rng = Rng(5);
     for name in ["arm7", "puma560", "quadruped"] {
         let mechanism = model(name);
@@ -312,7 +312,7 @@ fn the_summary_is_the_same_for_any_number_of_threads() {
 }
 
 #[test]
-fn motion_that_does_not_show_a_parameter_is_reported() {
+fn parameters_that_are_not_excited_are_reported() {
     let mut rng = Rng(8);
     let mechanism = model("puma560");
     let equations = Equations::new(&mechanism, JointTerms::default(), DEFAULT_SNAP).unwrap();
@@ -390,7 +390,7 @@ impl Robots {
 }
 
 #[test]
-fn a_fleet_with_payloads_returns_the_truth() {
+fn a_fleet_with_payloads_is_identified_exactly() {
     let robots = Robots::new(0.0);
     let equations = robots.equations();
     let link = PayloadLink::new(&equations, "link6").unwrap();

@@ -142,7 +142,7 @@ fn assert_truth(equations: &Equations<'_>, log: &Log, what: &str) {
 }
 
 #[test]
-fn noise_free_data_return_the_truth_of_every_class() {
+fn noise_free_data_are_identified_exactly_for_every_class() {
     let mut rng = Rng(11);
     // Random trees with every joint type, mimic joints and rotors, on fixed and floating bases.
     for case in cases(24, Features::LINEAR) {
@@ -346,7 +346,7 @@ fn without_outliers_the_robust_errors_are_as_stated() {
 }
 
 #[test]
-fn what_noise_covers_is_not_essential() {
+fn parameters_below_the_noise_are_not_essential() {
     let mut rng = Rng(15);
     let mechanism = built("planar-2r", None);
     let terms = VISCOUS.with(|t| t.coulomb = true);
@@ -403,7 +403,7 @@ fn covariance_is_that_of_the_estimate() {
 }
 
 #[test]
-fn residuals_are_white_where_they_are() {
+fn white_residuals_pass_the_whiteness_tests() {
     let mut rng = Rng(16);
     let mechanism = built("planar-2r", None);
     let equations = Equations::new(&mechanism, VISCOUS, DEFAULT_SNAP).unwrap();
@@ -430,7 +430,7 @@ fn residuals_are_white_where_they_are() {
 
 /// The p-values of white residuals are uniformly distributed.
 #[test]
-fn the_chance_of_whiteness_is_one() {
+fn p_values_of_white_residuals_are_uniform() {
     const DRAWS: usize = 200;
     let mut rng = Rng(18);
     let mechanism = built("planar-2r", None);
@@ -459,7 +459,7 @@ fn the_chance_of_whiteness_is_one() {
 }
 
 #[test]
-fn combinations_that_the_motion_does_not_show_are_named() {
+fn combinations_that_are_not_excited_are_named() {
     let mut rng = Rng(17);
     let mechanism = built("planar-2r", None);
     let equations = Equations::new(&mechanism, VISCOUS, DEFAULT_SNAP).unwrap();

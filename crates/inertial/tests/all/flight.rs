@@ -311,7 +311,7 @@ fn directions_and_pruning() {
 
 /// The seeds of table 3 with combinations in binary order excite as many parameters as figure 4 of the paper states.
 #[test]
-fn the_published_seeds_excite_what_the_paper_says() {
+fn the_published_seeds_excite_as_many_parameters_as_published() {
     let robot =
         inertial::mechanism::builtin::get("space-dual-arm").unwrap().build(&BuildOptions::default()).unwrap();
     let columns = base_columns(&robot);
@@ -469,7 +469,7 @@ fn a_flight_keeps_forces_and_room() {
 /// A design for several guesses of the robot has their combined criterion; its worst case is better than that of a design for one
 /// guess.
 #[test]
-fn guesses_count_together() {
+fn criteria_of_several_guesses_are_combined() {
     let get = |name: &str| {
         inertial::mechanism::builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap()
     };

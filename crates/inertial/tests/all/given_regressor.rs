@@ -74,7 +74,7 @@ fn forces_without_noise_are_predicted_and_bodies_can_exist() {
 }
 
 #[test]
-fn a_true_prior_stays_and_pinocchios_order_gives_the_same() {
+fn a_true_prior_is_kept_in_both_column_orders() {
     let mut case = plain(12).last().unwrap();
     let (y, truth) = rows(&mut case, 60);
     let prior: Vec<_> = case.mechanism.bodies().iter().map(|b| b.inertia).collect();

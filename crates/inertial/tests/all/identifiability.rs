@@ -210,7 +210,7 @@ fn closed_forms_of_simple_robots() {
 
 /// Axes that intersect, are parallel or perpendicular only to within the rounding of a file are treated as special.
 #[test]
-fn nearly_special_positions_count_as_special() {
+fn nearly_special_positions_are_treated_as_special() {
     let arm = |axis: Vector3<f64>, offset: Vector3<f64>| {
         let hinge = |axis| JointType::Revolute { axis };
         let b =

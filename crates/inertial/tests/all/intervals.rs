@@ -271,7 +271,7 @@ fn ends_of_robots_are_those_of_cvxpy() {
 }
 
 #[test]
-fn a_robot_bounds_what_it_shows_and_says_what_it_does_not() {
+fn intervals_of_parameters_that_are_not_excited_are_unbounded() {
     let mut rng = Rng(7);
     let mechanism = model("planar-2r");
     let equations = Equations::new(&mechanism, FRICTION, DEFAULT_SNAP).unwrap();

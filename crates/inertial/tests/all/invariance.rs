@@ -83,7 +83,7 @@ fn split(builder: &MechanismBuilder, rng: &mut Rng) -> MechanismBuilder {
 }
 
 #[test]
-fn splitting_links_and_lumping_them_again_changes_nothing() {
+fn split_links_are_lumped_to_the_same_bodies() {
     for mut case in cases(200, Features::ALL) {
         let again = build(&split(&case.builder, &mut case.rng));
         assert_eq!(again.parameter_names(), case.mechanism.parameter_names());

@@ -101,7 +101,7 @@ fn plain(equations: &Equations<'_>, summary: &Summary) -> Identification {
 }
 
 #[test]
-fn a_known_coupling_returns_the_truth() {
+fn a_known_coupling_is_identified_exactly() {
     let mechanism = model("puma560");
     let mut shafts = own_shafts(6);
     // A coefficient other than one, and a drive with three joints.
@@ -161,7 +161,7 @@ fn predictions_are_those_of_the_model_that_was_found() {
 }
 
 #[test]
-fn couplings_are_found_from_the_data_and_only_where_they_are() {
+fn only_existing_couplings_are_found() {
     let mechanism = model("puma560");
     let joints = JointModel::from(ALL).with(|m| m.search_couplings = true);
     let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
@@ -200,7 +200,7 @@ fn couplings_are_found_from_the_data_and_only_where_they_are() {
 }
 
 #[test]
-fn no_coupling_is_adopted_where_possible_bodies_do_not_fit() {
+fn no_coupling_is_adopted_if_consistent_bodies_do_not_fit() {
     let mechanism = model("puma560");
     // Bodies of negative mass: plain least squares finds them together with the coupled drives.
     let negative: Vec<f64> = mechanism.parameters().iter().map(|x| -x).collect();
@@ -220,7 +220,7 @@ fn no_coupling_is_adopted_where_possible_bodies_do_not_fit() {
 }
 
 #[test]
-fn a_chosen_model_answers_like_one_that_was_given() {
+fn a_selected_model_gives_the_result_of_a_given_one() {
     let mechanism = model("puma560");
     let mut shafts = own_shafts(6);
     shafts[5] = vec![(4, 1.0), (5, 1.0)];
@@ -336,7 +336,7 @@ fn terms_by_formula_take_part() {
 }
 
 #[test]
-fn both_sides_filtered_hold_what_was_measured() {
+fn filtered_equations_hold_for_measured_forces() {
     let mechanism = model("puma560");
     let terms = ALL.with(|t| t.coulomb = false);
     let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).unwrap();

@@ -63,7 +63,7 @@ fn ols_without_prior_is_the_pseudo_inverse() {
 
 /// A robot at rest excites gravity terms only: unknowns that the motion does not excite have least norm, too.
 #[test]
-fn what_a_motion_does_not_show_is_of_least_norm_too() {
+fn unknowns_that_are_not_excited_have_least_norm() {
     let mut rng = Rng(5);
     let none = JointTerms::default().with(|t| {
         t.viscous = false;

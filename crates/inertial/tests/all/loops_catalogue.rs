@@ -370,7 +370,7 @@ fn machines_of_the_textbooks() {
 /// The platform of the Delta robot keeps its orientation, so its inertia and the direction of its first moment are not
 /// identifiable.
 #[test]
-fn a_platform_that_only_translates_has_no_inertia_to_show() {
+fn the_inertia_of_a_translating_platform_is_not_identifiable() {
     let robot = delta(&mut Rng(52)).build();
     let answer = analyze(&robot, &AnalyzeOptions::default()).unwrap();
     let platform = answer.bodies.iter().find(|b| b.name == "platform").unwrap();

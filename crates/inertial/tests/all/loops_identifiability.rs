@@ -53,7 +53,7 @@ fn golden_cases_as_ranks_and_as_spans() {
 }
 
 #[test]
-fn the_principles_miss_only_what_no_pair_of_bodies_shows() {
+fn the_principles_explain_all_but_known_null_vectors() {
     let truth: Value = serde_json::from_str(&read_golden("loops/truth.json")).unwrap();
     for case in truth["cases"].as_array().unwrap() {
         let name = case["mechanism"].as_str().unwrap();
@@ -331,7 +331,7 @@ fn urdf_plus_models() {
 
 /// The rank for fewer sensors is that of the measured rows of the regressor.
 #[test]
-fn what_some_sensors_see() {
+fn ranks_with_fewer_sensors() {
     for name in ["2rru-1rrs", "2prs-1psr", "four-bar"] {
         let robot = builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap();
         let closed = ClosedMechanism::new(&robot).unwrap();
@@ -393,7 +393,7 @@ fn the_graph_in_words_and_as_a_picture() {
 
 /// Angles rounded as in files (1.5708 for a right angle) open overconstrained loops; the rank is that of the intended machine.
 #[test]
-fn rounded_angles_mean_right_ones() {
+fn rounded_right_angles_do_not_change_the_rank() {
     for (name, rank) in [("2rru-1rrs", 25), ("2prs-1psr", 23), ("four-bar", 8)] {
         let mut builder = builtin::get(name).unwrap();
         let off = 3.673e-6; // 1.5708 − π/2

@@ -76,7 +76,7 @@ fn assert_same(name: &str, parts: &Analysis, whole: &Analysis) {
 }
 
 #[test]
-fn parts_on_a_floating_base_give_the_answer_of_the_whole() {
+fn parts_on_a_floating_base_give_the_result_of_the_whole() {
     for (method, regime) in
         [(Method::Auto, Regime::Full), (Method::Exact, Regime::Full), (Method::Auto, Regime::Kinetic)]
     {
@@ -94,7 +94,7 @@ fn parts_on_a_floating_base_give_the_answer_of_the_whole() {
 }
 
 #[test]
-fn parts_on_the_ground_give_the_answer_of_the_whole() {
+fn parts_on_the_ground_give_the_result_of_the_whole() {
     for regime in [Regime::Full, Regime::Static] {
         let robot = three_legs("ground", false);
         let options = AnalyzeOptions::default().with(|o| o.regime = regime);
@@ -125,7 +125,7 @@ fn a_base_that_stands_still_is_not_divided() {
 }
 
 #[test]
-fn each_leg_adds_what_it_cannot_reveal_alone() {
+fn ranks_of_legs_on_a_floating_base_add_up() {
     let legs = |count: usize| {
         let rng = &mut Rng(5);
         let mut plan = Blueprint::new("legs");

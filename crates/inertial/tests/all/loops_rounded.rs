@@ -169,7 +169,7 @@ fn inversor() -> Vec<Joint> {
 }
 
 #[test]
-fn files_of_few_decimals_are_not_certified_where_they_leave_open_what_was_meant() {
+fn ambiguous_files_with_few_decimals_are_not_certified() {
     for (name, joints, meant) in [("inversor", inversor(), 14), ("press", press(), 5)] {
         assert_eq!(answer(&file(name, DOWN, &joints, 15), None), (meant, true), "{name}");
         for decimals in [3, 4, 5, 6] {
@@ -196,7 +196,7 @@ fn rounded_linkages_in_an_inclined_plane_are_not_certified_by_mistake() {
 }
 
 #[test]
-fn restored_relations_are_named_with_what_they_took() {
+fn restored_relations_are_listed_with_their_displacements() {
     let file = file("scissor lift", DOWN, &scissor_lift(2), 6);
     let found = analyze(&mechanism(&file.to_string()), &AnalyzeOptions::default()).unwrap();
     assert!(found.warnings.has("restored"), "{:?}", found.warnings);

@@ -216,7 +216,7 @@ fn followers_share_the_coordinate_that_finally_moves_them() {
 }
 
 #[test]
-fn followers_of_several_sum_up_what_they_follow() {
+fn followers_of_several_joints_add_their_motions() {
     let mut hand = chain(&["a", "b", "c", "d"]);
     let several = |leaders: &[(&str, f64)], offset| {
         let leaders = leaders.iter().map(|(name, ratio)| ((*name).to_owned(), *ratio)).collect();
@@ -322,7 +322,7 @@ fn rotors_of_followers_and_several_rotors_of_one_joint() {
 }
 
 #[test]
-fn a_rotor_without_symmetry_is_told() {
+fn a_rotor_without_symmetry_causes_a_warning() {
     let mut lame = rotor("ja", "ground");
     lame.inertia.first_moment.x = 0.1;
     let arm = chain(&["a"]).rotor(lame);
@@ -356,7 +356,7 @@ fn impossible_rotors_are_refused() {
 // Base
 
 #[test]
-fn the_base_floats_where_the_model_or_the_user_says_so() {
+fn the_base_floats_by_the_model_or_by_option() {
     let arm = chain(&["a", "b"]).link("ground", bar());
     let fixed = build(&arm).unwrap();
     assert_eq!((fixed.base(), fixed.nv(), fixed.parameter_count()), (Base::Fixed, 2, 20));

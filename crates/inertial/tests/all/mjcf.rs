@@ -68,7 +68,7 @@ fn summed(inside: impl Fn(Vector3<f64>) -> bool, half: Vector3<f64>) -> Inertia<
 }
 
 #[test]
-fn solids_weigh_what_their_points_weigh() {
+fn inertias_of_solids_equal_sums_over_points() {
     let capsule = |p: Vector3<f64>| {
         let beyond = (p.z.abs() - 0.3).max(0.0);
         vector![p.x, p.y, beyond].norm() < 0.2
@@ -126,7 +126,7 @@ fn a_shell_is_the_difference_of_two_solids() {
 }
 
 #[test]
-fn orientations_say_the_same_in_every_way() {
+fn all_orientation_attributes_are_equivalent() {
     let about_z = |attributes: &str, compiler: &str| {
         let text = format!(
             "<mujoco><compiler {compiler}/><worldbody><body {attributes}><joint/></body></worldbody></mujoco>"
@@ -203,7 +203,7 @@ fn coordinates_are_those_of_mujoco() {
 }
 
 #[test]
-fn nameless_things_get_numbers() {
+fn unnamed_elements_get_numbers() {
     let mechanism = load(&world(
         "<body><joint/><geom size='.1'/><body name='body3'><joint name='joint2'/><geom size='.1'/>
          <body><joint/><geom size='.1'/></body></body></body>",
@@ -238,7 +238,7 @@ fn classes_hand_down_attribute_by_attribute() {
 }
 
 #[test]
-fn inertias_come_from_where_the_compiler_says() {
+fn the_compiler_selects_the_source_of_inertias() {
     let body = "<body><joint/><inertial pos='0 0 1' mass='3' diaginertia='1 1 1'/>
         <geom size='.5' mass='2' group='3'/></body>";
     let mass = |compiler: &str| {
@@ -375,7 +375,7 @@ fn files_include_files() {
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_elements_are_named() {
     for (inside, expected) in [
         ("<replicate count='2'><geom size='1'/></replicate>", "<replicate> is not supported"),
         ("<attach model='m' prefix='p'/>", "<attach> is not supported"),
@@ -419,7 +419,7 @@ fn what_is_not_supported_is_named() {
 }
 
 #[test]
-fn bad_input_is_told_where_and_why() {
+fn invalid_input_is_reported_with_location_and_reason() {
     for (inside, expected) in [
         ("<body pos='1 2 x'/>", "line 3: <body>: pos: \"x\" is not a finite number"),
         ("<body pos='1 2 nan'/>", "\"nan\" is not a finite number"),

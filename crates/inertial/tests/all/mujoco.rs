@@ -230,7 +230,7 @@ fn write_meshes(folder: &Path) {
 
 /// Inertias from meshes agree with MuJoCo for all formats, fillings, scales and fitted primitives.
 #[test]
-fn meshes_weigh_what_they_weigh_in_mujoco() {
+fn inertias_of_meshes_agree_with_mujoco() {
     let folder = std::env::temp_dir().join(format!("inertial-meshes-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("parts")).unwrap();
     write_meshes(&folder.join("parts"));

@@ -242,7 +242,7 @@ fn arbitrary_link_frames_keep_combinations_right() {
 }
 
 #[test]
-fn axes_that_meet_through_sliders_are_seen() {
+fn axes_that_intersect_through_sliders_are_recognised() {
     for (name, rank) in [("h2_rppr_sum", 10), ("h2_telescope", 19)] {
         let (m, options) = asked(&hard(&format!("reproducers/{name}")), &[]);
         let answer = analyze(&m, &options).unwrap();

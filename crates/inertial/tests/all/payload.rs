@@ -100,7 +100,7 @@ fn a_single_body_is_returned_exactly_with_its_offsets() {
 }
 
 #[test]
-fn a_sensor_on_an_arm_feels_what_the_ground_feels() {
+fn a_sensor_on_an_arm_measures_the_wrench_of_the_ground() {
     let mut rng = Rng(12);
     let arm = builtin::get("puma560").unwrap().build(&BuildOptions::default()).unwrap();
     let payload = rng.inertia();
@@ -173,7 +173,7 @@ fn errors_of_a_single_body_are_as_large_as_stated() {
 }
 
 #[test]
-fn what_is_held_still_or_too_short_is_told() {
+fn logs_at_rest_or_too_short_are_reported() {
     let mut rng = Rng(14);
     let single = SingleBody::new("bench", "tool").unwrap();
     let equations = single.equations().unwrap();
@@ -338,7 +338,7 @@ fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
 }
 
 #[test]
-fn what_a_robot_can_show_of_a_payload() {
+fn identifiable_parameters_of_a_payload() {
     let of = |name: &str, link: &str| {
         let robot = builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap();
         let equations = Equations::new(&robot, JointTerms::default(), DEFAULT_SNAP).unwrap();
@@ -396,7 +396,7 @@ fn errors_of_a_payload_are_as_large_as_stated() {
 }
 
 #[test]
-fn the_online_filter_is_the_batch_where_nothing_is_forgotten() {
+fn the_online_filter_without_forgetting_equals_the_batch() {
     let mut rng = Rng(17);
     let [robot, _] = loaded("puma560", &rng.inertia());
     let equations = Equations::new(&robot, TERMS, DEFAULT_SNAP).unwrap();

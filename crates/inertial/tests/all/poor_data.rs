@@ -66,7 +66,7 @@ fn score(equations: &Equations<'_>, found: &Identification) -> f64 {
 }
 
 #[test]
-fn terms_of_a_joint_that_is_held_are_not_what_rounding_makes_of_them() {
+fn terms_of_a_held_joint_are_not_rounding_errors() {
     let mut rng = Rng(71);
     let arm = model("puma560");
     let equations = Equations::new(&arm, TERMS, DEFAULT_SNAP).unwrap();
@@ -102,7 +102,7 @@ fn terms_of_a_joint_that_is_held_are_not_what_rounding_makes_of_them() {
 }
 
 #[test]
-fn what_only_the_rest_of_noise_moves_is_not_shown() {
+fn directions_excited_by_noise_alone_are_not_excited() {
     let mut rng = Rng(72);
     let arm = model("puma560");
     let equations = Equations::new(&arm, TERMS, DEFAULT_SNAP).unwrap();
@@ -131,7 +131,7 @@ fn what_only_the_rest_of_noise_moves_is_not_shown() {
 /// Standard errors hold for slow motions with few independent samples, in 24 draws of 36 base parameters each. The mean square of
 /// as many standard normal numbers, even with only six independent ones per draw, exceeds two with a probability below 1e-9.
 #[test]
-fn few_samples_do_not_make_a_joint_count_for_ever_more() {
+fn standard_errors_hold_for_few_independent_samples() {
     let mut rng = Rng(73);
     let arm = model("puma560");
     let equations = Equations::new(&arm, TERMS, DEFAULT_SNAP).unwrap();

@@ -101,7 +101,7 @@ fn regressor_times_parameters_is_rnea() {
 }
 
 #[test]
-fn armature_adds_to_the_torque_alone() {
+fn armature_changes_torques_but_not_the_regressor() {
     for case in cases(100, Features::ALL) {
         let Case { mechanism, q, v, a, .. } = &case;
         let dynamics = InverseDynamics::new(mechanism);

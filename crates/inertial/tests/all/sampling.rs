@@ -87,7 +87,7 @@ fn null_vectors_leave_inverse_dynamics_unchanged() {
 
 /// Torque regressors at random states, computed independently, have the rank of the energy regressor (section 7.4).
 #[test]
-fn energy_tells_what_torques_tell() {
+fn energy_and_torque_regressors_have_equal_rank() {
     let mut clear = 0;
     for mut case in cases(40, Features::LINEAR) {
         let m = &case.mechanism;
@@ -112,7 +112,7 @@ fn energy_tells_what_torques_tell() {
 }
 
 #[test]
-fn base_wrench_alone_reveals_links_but_not_rotors() {
+fn the_base_wrench_identifies_links_but_not_rotors() {
     for name in ["puma560", "cheetah_leg", "scara"] {
         let g = golden::file(name);
         let rank = |rotors: bool, measured| {
@@ -152,7 +152,7 @@ fn free_flight_loses_at_least_the_total_mass() {
 }
 
 #[test]
-fn fewer_torque_sensors_reveal_less() {
+fn fewer_torque_sensors_reduce_the_rank() {
     let g = golden::file("puma560");
     let m = golden::model(&g, false, true, false);
     let rank = |names: &[&str]| {

@@ -170,7 +170,7 @@ fn random_mechanisms_move_alike() {
 const ARM: &str = include_str!("../../../../fuzz/seeds/sdf/arm.sdf");
 
 #[test]
-fn files_are_read_as_meant() {
+fn sdf_files_are_read() {
     let model = read::model(ARM, &no_includes).unwrap();
     assert_eq!((model.root.as_str(), model.name.as_str()), ("world", "arm"));
     assert_eq!(model.gravity, vector![0.0, 0.0, -9.8]);

@@ -149,7 +149,7 @@ fn the_simple_rules_for_the_pose_have_their_order() {
 }
 
 #[test]
-fn a_robot_that_cannot_fly_is_told_so() {
+fn robots_that_cannot_fly_are_refused() {
     let error = |m: &Mechanism| FreeFlyer::new(m).err().unwrap().to_string();
     let arm = builtin::get("arm7").unwrap().build(&BuildOptions::default()).unwrap();
     assert!(error(&arm).contains("floating base"), "{}", error(&arm));
@@ -165,7 +165,7 @@ fn a_robot_that_cannot_fly_is_told_so() {
 }
 
 #[test]
-fn a_wheel_must_be_one() {
+fn invalid_wheels_are_refused() {
     type Change = dyn Fn(&mut WheelSpec);
     let build = |change: &Change| {
         let mut builder = flying();
@@ -233,7 +233,7 @@ fn passive_motion_keeps_energy_for_a_minute() {
 }
 
 #[test]
-fn a_thrown_robot_keeps_energy_and_momentum_whatever_acts() {
+fn energy_and_momentum_balance_in_free_fall() {
     // Every kind of joint, in free fall, with motors and an external wrench: the balance includes all of them.
     let mut rng = Rng(11);
     let rod =

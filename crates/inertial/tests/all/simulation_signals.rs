@@ -9,7 +9,7 @@ use inertial::spatial::Inertia;
 use nalgebra::Vector3;
 
 #[test]
-fn rates_of_positions_are_what_integration_does() {
+fn rates_of_positions_agree_with_integration() {
     let mut rng = Rng(5);
     for round in 0..60 {
         let joint = rng.joint();
@@ -61,7 +61,7 @@ fn the_integrator_follows_an_eccentric_orbit_and_gives_up_at_a_pole() {
 }
 
 #[test]
-fn curves_meet_their_samples_and_what_lies_between() {
+fn curves_interpolate_samples() {
     let times: Vec<f64> = (0..40).map(|k| 0.05 * f64::from(k) + 0.01 * f64::from(k % 3)).collect();
     let truth = |t: f64| [(2.0 * t).sin(), 2.0 * (2.0 * t).cos(), -4.0 * (2.0 * t).sin()];
     let column = |k: usize| times.iter().map(|&t| truth(t)[k]).collect::<Vec<_>>();
@@ -101,7 +101,7 @@ fn curves_meet_their_samples_and_what_lies_between() {
 }
 
 #[test]
-fn a_course_gives_the_motion_of_every_joint_back() {
+fn prescribed_motions_reproduce_every_joint_type() {
     // Samples of a motion with rotations in space, with and without velocities, at and between the samples.
     let m = MechanismBuilder::new("thing", "world")
         .link("body", Inertia::zero())

@@ -120,7 +120,7 @@ fn problem_71_with_an_equality_is_solved() {
 }
 
 #[test]
-fn a_start_far_outside_comes_back() {
+fn a_start_far_outside_converges() {
     // Rosenbrock's function within a disc that does not contain the start.
     let problem = Published {
         n: 2,

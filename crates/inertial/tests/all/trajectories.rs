@@ -133,7 +133,7 @@ fn seeds_make_the_intervals_of_the_paper() {
 }
 
 #[test]
-fn files_come_back_as_they_went() {
+fn trajectory_files_are_read_back_unchanged() {
     for basis in bases() {
         let trajectory = resting(&basis, 11);
         assert_eq!(Trajectory::read(&trajectory.to_json()).unwrap(), trajectory);
@@ -152,7 +152,7 @@ fn files_come_back_as_they_went() {
 }
 
 #[test]
-fn wrong_files_say_what_is_wrong() {
+fn invalid_trajectory_files_are_refused() {
     let good = resting(&bases()[0], 1).to_json();
     let cases = [
         ("\"duration\": 4.0", "\"duration\": -1", "the duration is -1 s"),
@@ -173,7 +173,7 @@ fn wrong_files_say_what_is_wrong() {
 }
 
 #[test]
-fn a_floating_base_moves_as_its_coordinates_say() {
+fn motions_of_a_floating_base_follow_its_coordinates() {
     let options = BuildOptions::default().with(|o| o.base = Some(Base::Floating));
     let robot = builtin::get("quadruped").unwrap().build(&options).unwrap();
     let joint = robot.joints().iter().find(|j| j.joint_type.nv() == 1).unwrap();

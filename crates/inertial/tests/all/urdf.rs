@@ -126,7 +126,7 @@ fn inertia_comes_into_the_link_frame() {
 }
 
 #[test]
-fn what_does_not_move_is_passed_over() {
+fn elements_without_effect_on_motion_are_ignored() {
     let text = "\u{feff}<?xml version='1.0'?>\n<!-- <joint> --><robot name='r' xmlns:ext='http://ext'>
       <material name='red'/><gazebo><link name='x'/></gazebo><ext:link name='y'/>
       <transmission name='t'><joint name='j'><a/></joint></transmission>
@@ -265,7 +265,7 @@ fn real_urdf_plus_files_load() {
 }
 
 #[test]
-fn errors_say_where_and_what() {
+fn errors_contain_location_and_reason() {
     let hinge = hinged("type='revolute'", "");
     let inside = |inside: &str| hinged("type='revolute'", inside);
     let tensor = "<inertia ixx='1' ixy='0' ixz='0' iyy='1' iyz='0' izz='1'/>";
@@ -410,7 +410,7 @@ fn a_large_model_is_read() {
 
 /// Errors that urdfdom and others ignore are read like the clean text, with a warning that names the line.
 #[test]
-fn what_other_readers_pass_over_is_warned_about() {
+fn tolerated_errors_cause_warnings() {
     let clean = "<?xml version='1.0'?>\n<robot name='r'><!-- a comment -->\n<link name='a'/>\n<link name='b'><inertial><origin xyz='0 0 1' \
                  rpy='0 0 0'/>\n<mass value='2'/>\n<inertia ixx='3' ixy='0' ixz='0' iyy='4' iyz='0' izz='5'/></inertial></link>\n<joint \
                  name='j' type='revolute'><origin rpy='0 0 0.5'/>\n<parent link='a'/><child link='b'/><axis xyz='0 0 1'/><limit \

@@ -142,7 +142,7 @@ impl ModelFiles for Files {
 }
 
 #[test]
-fn arcs_bring_opinions_in_by_their_strength() {
+fn arcs_are_composed_by_strength() {
     let files = Files(HashMap::from([
         (
             "parts/weak.usda",
@@ -312,7 +312,7 @@ fn units_gravity_and_attributes_of_physx_are_honoured() {
 }
 
 #[test]
-fn wrong_scenes_end_in_one_line_that_says_why() {
+fn invalid_scenes_are_refused_in_one_line() {
     let deep = format!("{HEAD}{}{}", "def \"a\" {".repeat(300), "}".repeat(300));
     let brackets = format!("{HEAD}def \"a\" {{ float[] points = {}", "[".repeat(100_000));
     // Each prim references the next one twice: 2^24 prims.

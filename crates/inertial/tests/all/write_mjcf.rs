@@ -64,7 +64,7 @@ fn bodies_fixed_together_keep_their_shares() {
 }
 
 #[test]
-fn texts_that_change_what_is_written_are_refused() {
+fn texts_that_alter_written_values_are_refused() {
     let refused = |text: &str| replace_values(text, &[("a", brick())], &[]).unwrap_err().to_string();
     for setting in ["inertiafromgeom='true'", "settotalmass='9'", "boundmass='5'"] {
         let text = TEXT.replace("<default>", &format!("<compiler {setting}/><default>"));

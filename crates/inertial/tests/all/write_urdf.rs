@@ -52,7 +52,7 @@ fn only_the_values_change() {
 }
 
 #[test]
-fn missing_elements_appear_where_they_fit() {
+fn missing_elements_are_inserted_with_matching_indentation() {
     let text = "<robot name='r'>\r\n\t<link name='base'/>\r\n\t<link name='a' />\r\n\t<link name='b'>\r\n\t\t<visual/>\r\n\
         \t</link>\r\n<link name='c'></link>\r\n\t<joint name='j' type='revolute'>\r\n\t\t<parent link='base'/>\r\n\
         \t\t<child link='a'/>\r\n\t</joint>\r\n\
@@ -188,7 +188,7 @@ fn the_link_nearest_the_base_takes_the_difference_of_bodies_that_cannot_exist() 
 }
 
 #[test]
-fn links_that_do_not_tell_a_distribution_share_by_mass() {
+fn links_of_point_masses_share_by_mass() {
     // Two point masses.
     let text = pair().replace("='1'", "='0'");
     let options = BuildOptions::default();

@@ -83,7 +83,7 @@ impl<'m> Robot<'m> {
         designs.sort_by(|a, b| a.1.cost.total_cmp(&b.1.cost));
         let (few, seeds, kept) = &designs[0];
         let flown = self.seeded(self.truth, few.directions().to_vec())?;
-        let told = Repeated {
+        let properties = Repeated {
             starts: STARTS.len(),
             kept: *kept,
             start: seeds.start.clone(),
@@ -91,7 +91,7 @@ impl<'m> Robot<'m> {
             condition_believed: seeds.condition,
             condition: condition(&flown.intervals(seeds, None)?)?,
         };
-        Ok((few.trajectory(seeds)?, told))
+        Ok((few.trajectory(seeds)?, properties))
     }
 
     /// Designs velocities at knots with the assumed model.
@@ -112,13 +112,13 @@ impl<'m> Robot<'m> {
         let design = design_flight(self.guess, &self.equations.regrouping, &options, &|_| true)?;
         let certificate = &design.certificate;
         let relative: Vec<f64> = certificate.base_parameters.iter().map(|e| 100.0 * e.relative).collect();
-        let told = Ours {
+        let properties = Ours {
             criterion: options.criterion.name(),
             value: design.criterion,
             rank: [certificate.rank, certificate.structural_rank],
             expected_percent: [median(&relative), relative.iter().copied().fold(0.0, f64::max)],
         };
-        Ok((design.trajectory, told))
+        Ok((design.trajectory, properties))
     }
 }
 

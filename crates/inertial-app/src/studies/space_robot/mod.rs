@@ -251,12 +251,12 @@ pub fn run(designs: bool) -> Result<Outcome> {
     ];
     let (mut repeated, mut ours) = (None, None);
     if designs {
-        let (motion, told) = robot.repeated_design()?;
+        let (motion, properties) = robot.repeated_design()?;
         rows.insert(1, robot.row("own seeds", &motion, RateRule::Euler, Method::LeastSquares)?);
-        repeated = Some(told);
-        let (motion, told) = robot.our_design()?;
+        repeated = Some(properties);
+        let (motion, properties) = robot.our_design()?;
         rows.push(robot.row("ours", &motion, RateRule::Trapezoid, Method::ErrorsInVariables)?);
-        ours = Some(told);
+        ours = Some(properties);
     }
     let parameters = robot.names().iter().enumerate().map(|(i, name)| Parameter {
         name: name.clone(),

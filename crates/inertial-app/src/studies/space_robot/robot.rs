@@ -83,8 +83,8 @@ impl<'m> Robot<'m> {
         }
         let first = draws.first().map_or_else(Vec::new, |fit| fit.values.as_slice().to_vec());
         let exact = self.relative(&self.fit(&flown, &flown.v, rule, method)?);
-        let told = self.equations.names.iter().zip(&self.values).zip(&errors);
-        let mut errors: Vec<_> = told.map(|((name, value), e)| (name.clone(), *value, median(e))).collect();
+        let named = self.equations.names.iter().zip(&self.values).zip(&errors);
+        let mut errors: Vec<_> = named.map(|((name, value), e)| (name.clone(), *value, median(e))).collect();
         errors.sort_by(|a, b| b.2.total_cmp(&a.2));
         Ok(Estimate {
             medians,
