@@ -6,13 +6,13 @@ use inertial::consistency::significant;
 use inertial::estimation::momentum_identification::{MomentumIdentification, MomentumResidual};
 
 use crate::identification::bodies;
-use crate::text::{Style, percent_to, table};
+use crate::text::{Style, estimator, percent_to, table};
 
 /// Formats tables of bodies, base parameters and residuals.
 pub fn text(result: &MomentumIdentification, style: Style) -> String {
     let mut out = format!(
-        "{}: {} samples excite {} of {} base parameters ({}, momentum)\n\n",
-        result.model.name, result.samples, result.excited, result.rank, result.estimator
+        "{}: {} samples excite {} of {} base parameters (estimator: {}; momentum)\n\n",
+        result.model.name, result.samples, result.excited, result.rank, estimator(result.estimator)
     );
     out += &bodies(&result.bodies, style);
     out += "\n";

@@ -75,6 +75,15 @@ pub fn number(x: f64) -> String {
     if full.len() <= 10 { full } else { significant(x, 6) }
 }
 
+/// Returns the estimator of a result in words. In results, consistent estimates have the name of their solver.
+pub fn estimator(name: &str) -> String {
+    match name {
+        "lmi" => "consistent".into(),
+        "manifold" | "log-cholesky" => format!("consistent, solver {name}"),
+        other => other.into(),
+    }
+}
+
 /// Formats a fraction in percent, with two decimals.
 pub fn percent(x: f64) -> String {
     format!("{:.2} %", 100.0 * x)

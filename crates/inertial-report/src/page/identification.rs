@@ -6,7 +6,7 @@ use inertial_app::choice::Choice as _;
 use inertial_app::{Context, Model, Result, flight, identify, payload, validate};
 
 use super::{Origin, Page, Parameter, Robot, SingularValues};
-use crate::text::percent;
+use crate::text::{self, percent};
 
 /// Creates the page of an identification from forces; the outcome must have a drawing.
 pub fn of_identification(
@@ -40,7 +40,7 @@ pub fn of_identification(
     }
     let possible = result.bodies.iter().filter(|b| b.consistent).count();
     page.tile(&format!("{possible} of {}", result.bodies.len()), "bodies physically consistent");
-    page.fact("estimator", result.estimator);
+    page.fact("estimator", text::estimator(result.estimator));
     page.fact("random numbers", "none: the same inputs give the same page");
     page.severe.extend(result.reasons.iter().map(|r| super::sentence(&r.message)));
     page.warnings.extend(result.warnings.iter().map(advised));
@@ -93,7 +93,7 @@ pub fn of_payload(
     }
     page.tile(&format!("{} of {}", result.excited, result.rank), "parameters excited");
     page.residual_tile(result.fit_relative_rms, "residual of the fit");
-    page.fact("estimator", result.estimator);
+    page.fact("estimator", text::estimator(result.estimator));
     page.warnings.extend(result.warnings.iter().map(advised));
     page.set_curves(curves);
     let robot = Robot::new(mechanism, None)?.shaped(model, context);
@@ -122,7 +122,7 @@ pub fn of_momentum(
     if let Some(chi) = result.reduced_chi_squared {
         page.tile(&significant(chi, 3), "χ² per degree of freedom");
     }
-    page.fact("estimator", result.estimator);
+    page.fact("estimator", text::estimator(result.estimator));
     page.warnings.extend(result.warnings.iter().map(advised));
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
     page.robot = Some(Robot::new(mechanism, Some(&identified))?.shaped(model, context));
