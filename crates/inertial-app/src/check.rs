@@ -219,7 +219,7 @@ impl Outcome {
         let text = write::replace_inertias(&model.target().text, &nearest).at(&model.label)?;
         // The new text is parsed and checked again before it replaces a file.
         let again = model.target().with_text(text.clone())?;
-        let outcome = judged(&again, &Options { all: true, ..options.clone() }, &Extents::default())?;
+        let outcome = check_bodies(&again, &Options { all: true, ..options.clone() }, &Extents::default())?;
         ensure!(
             outcome.consistent,
             "{}: the nearest consistent parameters lose too much precision when written",

@@ -185,6 +185,12 @@ impl Gains {
         for (parameter, variance) in result.base_parameters.iter_mut().zip(&self.variance) {
             parameter.set_std_error((parameter.std_error.powi(2) + variance).sqrt());
         }
+        for (&(row, term), variance) in equations.terms.iter().zip(&self.variance[equations.rank()..]) {
+            let joint = result.joints.get_mut(row);
+            if let Some(error) = joint.and_then(|j| j.std_errors.get_mut(equations.short_name(term))) {
+                *error = (error.powi(2) + variance).sqrt();
+            }
+        }
         if !self.status.is_converged() {
             result.warnings.push(Warning::GainsNotConverged);
         }

@@ -136,6 +136,14 @@ impl<'m> Equations<'m> {
         self.wrench
     }
 
+    /// Returns the name of a joint term, or of a column given by the user.
+    pub(crate) fn short_name(&self, term: Term) -> &str {
+        match term {
+            Term::Given { index, .. } => &self.joint_model().given[index].name,
+            _ => term.name(),
+        }
+    }
+
     /// Returns the names of the forces.
     pub fn row_names(&self) -> Vec<String> {
         let mut out =
@@ -256,11 +264,7 @@ impl<'m> Equations<'m> {
 
     /// Returns the name of a term of a coordinate.
     fn term_name(&self, v: usize, term: Term) -> String {
-        let name = match term {
-            Term::Given { index, .. } => &self.model.given[index].name,
-            _ => term.name(),
-        };
-        format!("{}.{name}", self.row_names()[v])
+        format!("{}.{}", self.row_names()[v], self.short_name(term))
     }
 
     /// Names the terms and finds the unknowns of each coordinate.

@@ -212,10 +212,11 @@ impl fmt::Display for Warning {
                     RotorSplit::Prior => "a wide prior determines the split",
                     RotorSplit::Link => "all of it is assigned to the link",
                 };
+                let links = if joints.len() == 1 { "its link" } else { "their links" };
                 let joints = joints.join(", ");
                 write!(
                     f,
-                    "the data determine only the sum of the rotor inertia of {joints} and the inertia of its link: {how}"
+                    "the data determine only the sum of the rotor inertia of {joints} and the inertia of {links}: {how}"
                 )
             }
             Self::ShortLog { joints } => write!(

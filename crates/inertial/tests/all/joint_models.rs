@@ -494,7 +494,7 @@ fn errors_of_gains_are_as_stated() {
     let link = mechanism.links().iter().rfind(|l| l.body == Some(mechanism.bodies().len() - 1)).unwrap();
     let carrier = PayloadLink::new(&equations, &link.name).unwrap();
     let mut rng = Rng(23);
-    let mut squares = [0.0; 3];
+    let mut squares = [0.0; 4];
     let exact = plain(&equations, &simulate_again(&mechanism, &equations));
     for draw in 0..DRAWS {
         let logs = with_gains(&mechanism, &payload, &truth, &mut rng).map(|log| log.noisy(0.3, &mut rng));
@@ -512,6 +512,8 @@ fn errors_of_gains_are_as_stated() {
         gains.note(&equations, &mut found);
         let (a, b) = (&found.base_parameters[0], &exact.base_parameters[0]);
         squares[2] += ((a.value - b.value) / a.std_error).powi(2);
+        let (a, b) = (&found.joints[1], &exact.joints[1]);
+        squares[3] += ((a.viscous.unwrap() - b.viscous.unwrap()) / a.std_errors["viscous"]).powi(2);
     }
     // Mean of 60 squared standard normals: 1 ± 0.18; outside 5 deviations less than once in a hundred thousand (the upper tail is
     // heavier than the normal one).

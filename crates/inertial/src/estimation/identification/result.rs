@@ -391,10 +391,7 @@ pub(crate) fn joints(
     let first = equations.rank();
     for (k, (&(v, term), &value)) in equations.terms.iter().zip(&values[first..]).enumerate() {
         let joint = &mut out[v];
-        let name = match term {
-            Term::Given { index, .. } => &equations.joint_model().given[index].name,
-            _ => term.name(),
-        };
+        let name = equations.short_name(term);
         if let Some(errors) = std_errors {
             joint.std_errors.insert(name.to_owned(), errors.unknowns[first + k]);
         }
