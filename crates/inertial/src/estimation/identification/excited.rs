@@ -39,12 +39,12 @@ impl Hidden {
         squares: &LeastSquares,
         prior: &Prior,
     ) -> Result<Self> {
-        let prior_variances = prior_covariance(equations, summary, squares, prior)?;
-        let scale = prior_variances.diagonal().map(|x| x.max(f64::MIN_POSITIVE).sqrt());
+        let covariance = prior_covariance(equations, summary, squares, prior)?;
+        let scale = covariance.diagonal().map(|x| x.max(f64::MIN_POSITIVE).sqrt());
         let n = scale.len();
         // Parameters of bodies far from their frames are fully correlated up to rounding: add the smallest sufficient shift.
         let root = [1e-12, 1e-9, 1e-6, 1e-3].into_iter().find_map(|more| {
-            let entry = |i: usize, j: usize| prior_variances[(i, j)] / (scale[i] * scale[j]);
+            let entry = |i: usize, j: usize| covariance[(i, j)] / (scale[i] * scale[j]);
             let correlation = DMatrix::from_fn(n, n, |i, j| entry(i, j) + if i == j { more } else { 0.0 });
             correlation.cholesky().map(Cholesky::unpack)
         });

@@ -65,6 +65,7 @@ impl ImuNoise {
         out
     }
 
+    /// Returns the summary without the expected squares of the noise; `None` if they exceed those of the motion.
     fn without_noise(&self, equations: &Equations<'_>, summary: &Summary) -> Option<Summary> {
         let plain = |(i, c): (usize, &Vec<(usize, f64)>)| *c == [(i, 1.0)];
         let is_one_body = equations.channels.len() == 6
