@@ -15,7 +15,11 @@ pub fn text(result: &Identification, style: Style) -> String {
     let number = |x: f64| significant(x, 5);
     let mut out = format!(
         "{}: {} samples excite {} of {} base parameters (estimator: {})\n\n",
-        result.model.name, result.samples, result.excited, result.rank, text::estimator(result.estimator)
+        result.model.name,
+        result.samples,
+        result.excited,
+        result.rank,
+        text::estimator(result.estimator)
     );
     out += &match &result.least_norm {
         Some(least_norm) => least_norm_bodies(&result.bodies, least_norm, style),

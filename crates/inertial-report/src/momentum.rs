@@ -12,7 +12,11 @@ use crate::text::{Style, estimator, percent_to, table};
 pub fn text(result: &MomentumIdentification, style: Style) -> String {
     let mut out = format!(
         "{}: {} samples excite {} of {} base parameters (estimator: {}; momentum)\n\n",
-        result.model.name, result.samples, result.excited, result.rank, estimator(result.estimator)
+        result.model.name,
+        result.samples,
+        result.excited,
+        result.rank,
+        estimator(result.estimator)
     );
     out += &bodies(&result.bodies, style);
     out += "\n";
