@@ -6,7 +6,7 @@ usage: benches/instructions.py PROGRAM [--record] [--most RATIO]
 Each kernel of `inertial bench` runs under valgrind with one call and with several; the difference of the counts is that of the additional
 calls. benches/instructions.json stores the counts, separately for processors with and without AVX2, because the program selects its
 instructions at start. A kernel fails if it executes more than RATIO times the recorded count (default 1.1). Compilers and C libraries
-change a count by a few percent; a lost optimisation changes it by more. Unrelated code can change inlining and thereby a count by up to
+change a count by a few percent; a lost optimization changes it by more. Unrelated code can change inlining and thereby a count by up to
 30 %, so .ci/run allows 1.4. --record writes the counts of this run.
 """
 import argparse

@@ -3,7 +3,7 @@
 usage: oracle_cvxpy.py FILE   reads a JSON list of problems, prints the JSON list of their optimal costs
 Exits with status 77 if CVXPY or Clarabel is not installed.
 
-A problem minimises x'Gx/2 - r'x + constant + sum_k w_k (tr(C_k P_k) - log det P_k) subject to P_k >= 0 and x_j >= 0, where P_k
+A problem minimizes x'Gx/2 - r'x + constant + sum_k w_k (tr(C_k P_k) - log det P_k) subject to P_k >= 0 and x_j >= 0, where P_k
 is the pseudo-inertia of the ten variables (m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz) at an offset. The formulation is independent of the
 library and shares only the data: each body is a matrix variable, scaled by the body of the starting point.
 """

@@ -130,7 +130,7 @@ def counted(k, most=5):
     return kept
 
 
-def optimised(seeds, directions, steps, weight=0.01):
+def optimized(seeds, directions, steps, weight=0.01):
     """Minimizes the logarithm of eq. 32 on the nominal model subject to eqs 33 and 37."""
     gone = np.vstack([np.zeros(6), np.cumsum(directions[:, :6], 0)])
     high, low = gone.max(0), gone.min(0)
@@ -183,9 +183,9 @@ def main():
     random = np.random.default_rng(1)
     for start in range(int(sys.argv[1]) if len(sys.argv) > 1 else 2):
         seeds = np.concatenate([random.uniform(-2, 2, 6), np.radians([0.4, 1, 1, 2, 2, 2.4])])
-        seeds = optimised(seeds, directions, 15)
+        seeds = optimized(seeds, directions, 15)
         kept = directions[counted(flown(seeds, directions, BELIEVED)[0].reshape(256, -1, 52))]
-        told(f"optimized seeds {start}", optimised(seeds, kept, 40), kept)
+        told(f"optimized seeds {start}", optimized(seeds, kept, 40), kept)
 
 
 if __name__ == "__main__":

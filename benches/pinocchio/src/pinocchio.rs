@@ -43,7 +43,7 @@ pub struct Robot {
 impl Pinocchio {
     /// Loads the shared library that `run.py` builds.
     pub fn load(path: &Path) -> Result<Self, String> {
-        // SAFETY: the initialisers of the library are those of Pinocchio, which are safe to run.
+        // SAFETY: the initializers of the library are those of Pinocchio, which are safe to run.
         let library = unsafe { Library::new(path) }.map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Self { library })
     }

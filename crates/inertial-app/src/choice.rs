@@ -405,7 +405,7 @@ pub fn words<T: Choice>() -> String {
     T::ALL.iter().map(|(_, word, _)| *word).collect::<Vec<_>>().join(", ")
 }
 
-/// Serialises a choice as its word.
+/// Serializes a choice as its word.
 pub(crate) fn serialize<T: Choice, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(value.word())
 }
@@ -417,7 +417,7 @@ pub(crate) fn deserialize<'de, T: Choice, D: Deserializer<'de>>(deserializer: D)
         .ok_or_else(|| serde::de::Error::custom(format!("'{word}': expected one of {}", words::<T>())))
 }
 
-/// Serialises offsets as a word, and reads them from a word or from `true` and `false`.
+/// Serializes offsets as a word, and reads them from a word or from `true` and `false`.
 pub(crate) mod offset {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -445,7 +445,7 @@ pub(crate) mod offset {
     }
 }
 
-/// Serialises and reads choices that may be absent.
+/// Serializes and reads choices that may be absent.
 pub(crate) mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -480,7 +480,7 @@ pub(crate) mod optional {
     }
 }
 
-/// Serialises and reads lists of choices.
+/// Serializes and reads lists of choices.
 pub(crate) mod list {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -93,7 +93,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     let (names, is_named) = (reader.names().to_vec(), reader.is_named());
     let selections: Vec<Selection> = (0..names.len()).map(|k| reader.selection(k)).collect();
     let until = |selection| selections.iter().take_while(|own| **own <= selection).count();
-    // If only the time is read by default, the fields of the other topics are recognised, for a map.
+    // If only the time is read by default, the fields of the other topics are recognized, for a map.
     let automatic = until(Selection::Automatic);
     let is_selected = automatic > 1 || automatic == names.len();
     let own = if is_selected { automatic } else { until(Selection::Map) };

@@ -371,7 +371,7 @@ fn window(s: usize, weights: usize, count: usize) -> Range<usize> {
     s.saturating_sub(half)..(s + half + 1).min(count)
 }
 
-/// Returns low-pass filtered values of all rows at some samples; at the ends of the log the truncated weights are normalised.
+/// Returns low-pass filtered values of all rows at some samples; at the ends of the log the truncated weights are normalized.
 fn smoothed(all: &[f64], rows: usize, weights: &[f64], inner: &Range<usize>) -> Vec<f64> {
     let (count, half) = (all.len() / rows.max(1), weights.len() / 2);
     let mut out = Vec::with_capacity(inner.len() * rows);

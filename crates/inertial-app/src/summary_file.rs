@@ -1,4 +1,4 @@
-//! Files of summaries: packed (`.summary`) or JSON (`.json`). They are recognised by their content.
+//! Files of summaries: packed (`.summary`) or JSON (`.json`). They are recognized by their content.
 
 use std::io::Read as _;
 use std::path::Path;

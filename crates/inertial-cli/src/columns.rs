@@ -20,9 +20,9 @@ Examples:
   inertial identify robot.urdf log.csv --columns map.toml";
 
 const DETAILS: &str = "\
-Columns are recognised by their names: time, joints by number (from 0 or 1) or by name, positions,
+Columns are recognized by their names: time, joints by number (from 0 or 1) or by name, positions,
 velocities, accelerations and torques as controllers and programs of the field call them (UR RTDE,
-Franka, KUKA, ABB, Unitree, ROS, PlotJuggler). identify and validate recognise them in the same way
+Franka, KUKA, ABB, Unitree, ROS, PlotJuggler). identify and validate recognize them in the same way
 and report it. Commands and external torques are not used. Currents need a scale in a column map.
 
 Exit status: 0 done, 1 the log lacks a column that MODEL needs, 2 bad input.

@@ -48,7 +48,7 @@ Examples:
   inertial serve                           use it in the browser
   inertial bench builtin:quadruped         how fast is each kernel?
 
-MODEL is a URDF, URDF+ (<loop>, <coupling>), xacro, MJCF, SDF, USD or mechanism file, recognised by
+MODEL is a URDF, URDF+ (<loop>, <coupling>), xacro, MJCF, SDF, USD or mechanism file, recognized by
 its content; '-' reads standard input, 'builtin:NAME' is a model inside the program ('inertial
 demo --list' names them). Exit status: 0 done (check, validate: yes), 1 the answer is no, 2 the
 input or the call is wrong.";

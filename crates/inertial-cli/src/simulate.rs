@@ -87,7 +87,7 @@ pub struct Args {
     /// Constant errors by column
     #[arg(long, value_name = "COLUMN=X,...", value_delimiter = ',', allow_hyphen_values = true, help_heading = SENSORS, hide_short_help = true)]
     bias: Vec<Setting>,
-    /// Quantisation steps by column
+    /// Quantization steps by column
     #[arg(long, value_name = "COLUMN=STEP,...", value_delimiter = ',', help_heading = SENSORS, hide_short_help = true)]
     quantum: Vec<Setting>,
     /// Seed of the noise

@@ -153,7 +153,7 @@ def test_a_prepared_log_has_the_equations_of_the_fit():
     columns = [robot.parameter_names.index(p.name) for p in found.base_parameters]
     solution = np.linalg.lstsq(w[:, columns], y, rcond=None)[0]
     values = np.array([p.value for p in found.base_parameters])
-    # Same least-squares problem, solved by another factorisation.
+    # Same least-squares problem, solved by another factorization.
     assert np.allclose(solution, values, rtol=0, atol=1e-7 * np.abs(values).max())
     fixed = inertial.prepare(robot, log, cutoff=8, decimate=1)
     assert fixed.cutoff == 8 and fixed.rate == pytest.approx(200)

@@ -50,12 +50,12 @@ fn main() -> Result<()> {
         let equations = single.equations()?;
         let prepared = lap();
         let summary = single.summary(&equations, &motion, &Wrenches::new(&wrench))?;
-        let summarised = lap();
+        let summarized = lap();
         let found = single.identify(&equations, &summary, None, &IdentifyOptions::default())?;
         let all = lap();
         assert!(found.bodies[0].consistent);
         for (best, time) in
-            times.iter_mut().zip([kinematics, prepared - kinematics, summarised - prepared, all - summarised])
+            times.iter_mut().zip([kinematics, prepared - kinematics, summarized - prepared, all - summarized])
         {
             *best = best.min(time);
         }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 
-/// Numbers that are serialised as base64 of little-endian 32-bit floats.
+/// Numbers that are serialized as base64 of little-endian 32-bit floats.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Floats(pub Vec<f32>);
 

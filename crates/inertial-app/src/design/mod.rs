@@ -40,13 +40,13 @@ pub struct Options {
     /// Intervals of other trajectories; by default one per second.
     pub intervals: Option<usize>,
     /// Seeds of the cycloids of a free flight: the start positions of all joints, then their ranges in an
-    /// interval; optimised if absent.
+    /// interval; optimized if absent.
     pub seeds: Option<Vec<f64>>,
     /// Direction combinations of the cycloids of a free flight.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Combinations>")]
     pub combinations: Combinations,
-    /// Criterion to minimise; by default `d`, for the cycloids of a free flight `paper`.
+    /// Criterion to minimize; by default `d`, for the cycloids of a free flight `paper`.
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<Goal>>")]
     pub criterion: Option<Goal>,
@@ -64,7 +64,7 @@ pub struct Options {
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Friction>")]
     pub friction: Friction,
-    /// Stribeck friction (force above the Coulomb friction, speed, exponent) about which a design for Stribeck friction is linearised.
+    /// Stribeck friction (force above the Coulomb friction, speed, exponent) about which a design for Stribeck friction is linearized.
     pub stribeck: Option<[f64; 3]>,
     /// Whether a constant offset of each joint's torque will be estimated.
     pub offset: bool,
@@ -76,7 +76,7 @@ pub struct Options {
     pub velocity: f64,
     /// Fraction of every limit that is kept free.
     pub margin: f64,
-    /// Start position of every joint; optimised if absent.
+    /// Start position of every joint; optimized if absent.
     pub start: Option<Vec<f64>>,
     /// Box in which all links must stay: lower and upper corner (m).
     pub workspace: Option<[f64; 6]>,

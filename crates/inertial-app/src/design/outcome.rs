@@ -27,7 +27,7 @@ pub struct Outcome {
     pub model: ModelSize,
     /// Measured quantities.
     pub measured: &'static str,
-    /// Criterion that was minimised.
+    /// Criterion that was minimized.
     pub criterion: Reached,
     /// Length (s).
     pub duration: f64,

@@ -20,7 +20,7 @@ pub fn measured(own: &Options, mechanism: &Mechanism) -> Measured {
 }
 
 /// Returns the robot on a force plate if the base is fixed and its wrench is measured: the same robot with a floating
-/// base at rest, whose generalised forces include that wrench.
+/// base at rest, whose generalized forces include that wrench.
 pub fn on_plate(own: &Options, model: &Model) -> Result<Option<Mechanism>> {
     if model.mechanism.base() == Base::Floating || measured(own, &model.mechanism) != Measured::BaseWrench {
         return Ok(None);

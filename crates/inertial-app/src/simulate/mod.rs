@@ -48,7 +48,7 @@ pub struct Options {
     pub noise: Vec<Setting>,
     /// Constant errors by column.
     pub bias: Vec<Setting>,
-    /// Quantisation steps by column.
+    /// Quantization steps by column.
     pub quantum: Vec<Setting>,
     /// Seed of the noise.
     pub seed: u64,

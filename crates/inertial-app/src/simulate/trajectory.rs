@@ -13,7 +13,7 @@ use super::table::{BASE_A, BASE_Q, BASE_V, WRENCH};
 use crate::model::label;
 use crate::{Context, Error, Located, Note, Result, bail, ensure, ensure_option};
 
-/// Number of bytes from which the format of a file is recognised.
+/// Number of bytes from which the format of a file is recognized.
 const HEAD: u64 = 1 << 16;
 
 /// Size limit (bytes) of trajectory files other than CSV.
@@ -30,7 +30,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Reads a trajectory; the format is recognised from the content.
+    /// Reads a trajectory; the format is recognized from the content.
     pub fn load(context: &Context<'_>, name: &str, waypoints: bool, mechanism: &Mechanism) -> Result<Self> {
         if let Some(log) = context.inputs.columns(name) {
             return Self::from_log(log.clone(), waypoints, mechanism);

@@ -126,7 +126,7 @@ impl Experiment {
         Ok(svd.solve(&self.measured, self.rank, 0.0).as_slice().to_vec())
     }
 
-    /// Returns the RMS error of each generalised force.
+    /// Returns the RMS error of each generalized force.
     fn errors(&self, parameters: &[f64]) -> Vec<f64> {
         let error = &self.regressor * DVector::from_column_slice(parameters) - &self.measured;
         let mean = |row: usize| {

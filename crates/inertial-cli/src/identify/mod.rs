@@ -31,9 +31,9 @@ Other options (--help lists them all): payloads (--payload), drive gains (--gain
 robots (--measured momentum), streams (--follow), summaries (--summary-out).";
 
 const DETAILS: &str = r#"LOG is a text table (CSV, tabs, semicolons, spaces; also .gz), Parquet, .npz, .npy, .mat, HDF5, a ROS
-bag (MCAP, .db3, .bag or a folder; sensor_msgs/JointState) or a LeRobot dataset, recognised by its
+bag (MCAP, .db3, .bag or a folder; sensor_msgs/JointState) or a LeRobot dataset, recognized by its
 content, or - for standard input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where measured, dq.JOINT and
-ddq.JOINT. Other names are recognised ('inertial columns LOG MODEL' shows how), and --columns MAP
+ddq.JOINT. Other names are recognized ('inertial columns LOG MODEL' shows how), and --columns MAP
 gives names and units. Logs may be longer than memory. A file ending in .summary, written by --summary-out, replaces its logs.
 
 --estimator consistent (default) estimates physically consistent bodies: weighted least squares

@@ -38,7 +38,7 @@ const MOST_JOBS: usize = 500;
 const MOST_FILES: usize = 20;
 /// Size limit of all stored uploads together, in units of the limit of one file.
 const MOST_HELD: u64 = 20;
-/// Number of bytes at the beginning of a model from which its format is recognised.
+/// Number of bytes at the beginning of a model from which its format is recognized.
 const BEGINNING: u64 = 64 << 10;
 /// Time after which jobs are removed.
 const KEPT: Duration = Duration::from_secs(3600);

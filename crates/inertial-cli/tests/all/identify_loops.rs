@@ -63,7 +63,7 @@ fn waves(t: f64, size: f64, speed: f64, phase: f64) -> [f64; 3] {
     out
 }
 
-/// Returns the generalised force of a force at the origin of a link, in its frame: the force times the derivative of
+/// Returns the generalized force of a force at the origin of a link, in its frame: the force times the derivative of
 /// the origin with respect to the driven joint.
 fn felt(closed: &ClosedMechanism<'_>, q: &[f64], body: usize, force: Vector3<f64>) -> f64 {
     let mechanism = closed.mechanism();

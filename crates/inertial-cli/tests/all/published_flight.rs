@@ -73,7 +73,7 @@ fn published_seeds_are_flown_and_identified() {
     let mut errors: Vec<f64> = parameters.iter().map(error).collect();
     errors.sort_by(f64::total_cmp);
     let median = 0.5 * (errors[25] + errors[26]);
-    // Another noise realisation, with errors similar to those of the demo.
+    // Another noise realization, with errors similar to those of the demo.
     let range = demo["cases"][0]["median_range_percent"].as_array().unwrap();
     let [low, high] = [0, 1].map(|k| range[k].as_f64().unwrap());
     assert!((0.5 * low..2.0 * high).contains(&median), "{median} {low} {high}");

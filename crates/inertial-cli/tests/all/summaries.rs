@@ -1,4 +1,4 @@
-//! Tests of summary files: damaged ones are rejected, and their logs are recognised.
+//! Tests of summary files: damaged ones are rejected, and their logs are recognized.
 
 #![allow(clippy::unwrap_used)]
 

@@ -26,7 +26,7 @@ const SATURATED: (f64, f64) = (0.02, 0.2);
 /// Number of consecutive samples at an extreme value that count as saturation: a coarsely quantized torque may reach it often, but does
 /// not stay there.
 const STAYS: usize = 5;
-/// Largest number of levels of a torque whose resolution is too coarse to recognise saturation: a small torque stays at an extreme level
+/// Largest number of levels of a torque whose resolution is too coarse to recognize saturation: a small torque stays at an extreme level
 /// because the next one is far away.
 const FEW_LEVELS: f64 = 16.0;
 /// Ratio of a measured velocity to the derivative of its position from which the position counts as constant. No unit explains it.

@@ -30,7 +30,7 @@ fn csv_is_read_back_bit_by_bit() {
 }
 
 #[test]
-fn files_are_recognised_by_their_content() {
+fn files_are_recognized_by_their_content() {
     let folder = tempfile::tempdir().unwrap();
     let (names, columns) = clean(50, 100.0);
     let text = csv(&names, &columns);

@@ -67,7 +67,7 @@ def columns(
 ) -> Columns:
     """Lists the columns of a log and their interpretation.
 
-    With a model, columns are also recognised by the names of its joints, and ``missing`` describes the
+    With a model, columns are also recognized by the names of its joints, and ``missing`` describes the
     columns that the model requires and the log lacks. ``map`` is a column map in TOML to edit. Options of the model need a model.
     """
     # Without a model, any mechanism serves as a placeholder; its joint names are not used.

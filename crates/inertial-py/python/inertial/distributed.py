@@ -1,8 +1,8 @@
 """Identification on a Dask cluster: one summary per log, merged as a tree.
 
-The result equals that of a single machine up to rounding: the same code summarises each log, and merging is associative up to
+The result equals that of a single machine up to rounding: the same code summarizes each log, and merging is associative up to
 rounding. A worker holds one block of one log and a few summaries, regardless of the length of the logs. The logs of a lost
-worker are summarised again by another one. A log that cannot be used is not tried again; its message is returned with all others.
+worker are summarized again by another one. A log that cannot be used is not tried again; its message is returned with all others.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Part:
 def summarize(
     path: str, model: Mechanism, options: dict[str, Any], checkpoint: str | None = None, retries: int = 0
 ) -> Part:
-    """Summarises one log: a local path, or an address that fsspec supports (``s3://…``), which is copied to disk first.
+    """Summarizes one log: a local path, or an address that fsspec supports (``s3://…``), which is copied to disk first.
 
     ``checkpoint`` is a folder for finished summaries; ``retries`` applies to stores that do not answer.
     """
@@ -168,13 +168,13 @@ def summarize_all(
     checkpoint: str | os.PathLike[str] | None = None,
     **options: Unpack[UnknownsOptions],
 ) -> Summary:
-    """Summarises logs (paths, patterns, addresses) on a Dask cluster.
+    """Summarizes logs (paths, patterns, addresses) on a Dask cluster.
 
     ``progress`` is called with the number of finished logs and the total; ``True`` shows a line on standard error or a bar in
     a notebook, ``None`` only if the output is interactive and the work takes longer than a second. Logs that cannot be used raise
     :class:`inertial.errors.FailedLogs` with all their messages, or are left out (``on_error="skip"``) with a note each.
     ``checkpoint`` names a folder that all workers can access: finished summaries are kept there, and a second call continues
-    from them. ``retries`` applies to stores that do not answer; logs of lost workers are always summarised again.
+    from them. ``retries`` applies to stores that do not answer; logs of lost workers are always summarized again.
     """
     robot = mechanism_of(model)
     if on_error not in {"raise", "skip"}:
@@ -201,7 +201,7 @@ def identify(
     holdout: float | None = None,
     **options: Unpack[ClusterOptions],
 ) -> Identification:
-    """Identifies the parameters as ``inertial.identify`` does, with the logs summarised on a Dask cluster.
+    """Identifies the parameters as ``inertial.identify`` does, with the logs summarized on a Dask cluster.
 
     The result is the same up to rounding. ``holdout`` is the fraction of the *logs* (at least one log, taken from the end of the list)
     that is used for validation instead of the fit. See :func:`summarize_all` for the other arguments.

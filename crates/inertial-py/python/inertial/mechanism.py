@@ -103,7 +103,7 @@ class Mechanism:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
-        """Reads a URDF, URDF+, xacro, MJCF, SDF, USD or mechanism file; the format is recognised by its content."""
+        """Reads a URDF, URDF+, xacro, MJCF, SDF, USD or mechanism file; the format is recognized by its content."""
         return cls._of_file(os.fspath(path), model_text(path, ModelError), options)
 
     @classmethod

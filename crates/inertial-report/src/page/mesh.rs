@@ -16,7 +16,7 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// Reads a file; the format is recognised by its content.
+    /// Reads a file; the format is recognized by its content.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mesh = inertial::mesh::Mesh::parse(bytes)?;
         let points = mesh.points.iter().map(|p| std::array::from_fn(|k| p[k] as f32)).collect();

@@ -106,7 +106,7 @@ impl NullCombination {
     }
 }
 
-/// Result of [`analyze`]; serialises to the object of `analyze --json`.
+/// Result of [`analyze`]; serializes to the object of `analyze --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Analysis {

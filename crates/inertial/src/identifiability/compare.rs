@@ -26,11 +26,11 @@ pub struct Comparison {
     pub lost: usize,
     /// Base parameters of the other set-up that are not determined here.
     pub lost_base_parameters: Vec<BaseParameter>,
-    /// Generalised forces of the other set-up, with whether the parameters identified here predict them.
+    /// Generalized forces of the other set-up, with whether the parameters identified here predict them.
     pub forces: Vec<Prediction>,
 }
 
-/// Predictability of one generalised force.
+/// Predictability of one generalized force.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Prediction {

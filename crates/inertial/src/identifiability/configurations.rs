@@ -394,7 +394,7 @@ fn small_displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> 
     Pose::new(rotation, twist.linear)
 }
 
-/// Computes the `x` that minimises `‖A x + b‖`, for rows `[A | b]` of `n + 1` entries. Uses the normal equations, which
+/// Computes the `x` that minimizes `‖A x + b‖`, for rows `[A | b]` of `n + 1` entries. Uses the normal equations, which
 /// are accurate enough in multi-precision arithmetic.
 fn least_squares<const N: usize>(rows: &[Wide<N>], n: usize) -> Option<Vec<Wide<N>>> {
     let mut a = vec![Wide::zero(); n * (n + 1)];

@@ -88,7 +88,7 @@ impl Experiment {
         Self { regime, measured, torques: Vec::new(), ballistic: false, conservation: None }
     }
 
-    /// Returns whether all generalised forces are measured. The energy then contains the whole information (section
+    /// Returns whether all generalized forces are measured. The energy then contains the whole information (section
     /// 7.4).
     pub fn is_complete(&self, floating: bool) -> bool {
         let forces =

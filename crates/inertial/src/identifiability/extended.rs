@@ -31,7 +31,7 @@ const MAGNIFIED: f64 = 100.0;
 /// Minimum ratio of consecutive pivots at which the smaller ones count as rounding errors. Dimensions intended to be
 /// equal differ in the last digit of a file. The resulting pivots are smaller than the square of the snapping tolerance
 /// (the size that a dimension at that tolerance would cause) and lie this far below the valid ones; valid pivots
-/// decrease in smaller steps. Dimensions written with 12 decimals or more are therefore recognised as equal.
+/// decrease in smaller steps. Dimensions written with 12 decimals or more are therefore recognized as equal.
 const CLEAR_STEP: f64 = 1e5;
 
 /// Minimum ratio of the last valid pivot to the first one that is a rounding error of the geometry.

@@ -276,7 +276,7 @@ impl<'m> Loops<'m> {
         let is_exact = self.snap == 0.0 || limits.is_exact() && (moved == 0.0 || !limits.is_coarse());
         let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * moved.max(limits.axes)) };
         let known = Known { snap: self.snap, expected, blurred: unresolved, closes: open <= RELATED, noise };
-        // A mechanism with the same relations; others, which were not recognised, do not hold there.
+        // A mechanism with the same relations; others, which were not recognized, do not hold there.
         let distance = NEARBY.max(NEARBY_ERRORS * moved.max(limits.axes));
         let nearby = || {
             let source = &mut SplitMix::new(VIEWS_SEED);
@@ -503,7 +503,7 @@ impl Question<'_> {
                     certificate.rank_upper = bound.rank.max(rank.rank);
                     certificate.upper_by = format!(
                         "random mechanisms with the same geometric relations have rank {}: the mechanism has relations that were \
-                         not recognised",
+                         not recognized",
                         bound.rank
                     );
                 }

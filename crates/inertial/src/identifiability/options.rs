@@ -75,7 +75,7 @@ pub(super) fn recursion_applies(
     geometry: &ExactGeometry,
 ) -> Result<(Topology, Scope), &'static str> {
     let scope = scope(mechanism, experiment)
-        .ok_or("not every generalised force is measured, or not every motion is possible")?;
+        .ok_or("not every generalized force is measured, or not every motion is possible")?;
     Ok((Topology::new(&geometry.to::<First>())?, scope))
 }
 

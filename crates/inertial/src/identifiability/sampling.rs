@@ -22,7 +22,7 @@ const TRUE_ROBOT: u64 = 0x1ce4_e5b9;
 /// Measured force, given by the row that multiplies the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Probe {
-    /// Generalised force (or momentum) of a velocity coordinate.
+    /// Generalized force (or momentum) of a velocity coordinate.
     Coordinate(usize),
     /// Component of the wrench on (or momentum about) the world, obtained by a virtual motion of the world.
     World(usize),

@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::geometry::{aligned, modes, turn, turns};
-use super::snap::{ROUNDING, Turns, inclination, recognise_rotation, slack};
+use super::snap::{ROUNDING, Turns, inclination, recognize_rotation, slack};
 use super::{Angle, BodyKind, Closing, ExactGeometry, JointType, LoopFrame, Mechanism, Pivoting, Surd};
 use crate::linalg::{Echelon, Number, Pivot};
 use crate::spatial::{Force, Motion, Pose, rotation_from_quaternion};
@@ -138,9 +138,9 @@ impl ExactAssembly {
             .loops()
             .iter()
             .map(|l| {
-                let exact = |x: f64| Surd::recognise_within(x, slack);
+                let exact = |x: f64| Surd::recognize_within(x, slack);
                 let end = |end: &LoopFrame| EndPlan {
-                    turns: recognise_rotation(&end.pose.rotation, ROUNDING, snap),
+                    turns: recognize_rotation(&end.pose.rotation, ROUNDING, snap),
                     offset: end.pose.translation.data.0[0].map(exact),
                 };
                 LoopPlan {
@@ -200,7 +200,7 @@ fn loop_kind(joint: &JointType, snap: f64) -> LoopKind {
         JointType::Revolute { axis } => free(Pivoting::Revolute, axis),
         JointType::Prismatic { axis } => free(Pivoting::Prismatic, axis),
         JointType::Helical { axis, pitch } => {
-            LoopKind::Free(Pivoting::Helical, along(axis), Surd::recognise(*pitch))
+            LoopKind::Free(Pivoting::Helical, along(axis), Surd::recognize(*pitch))
         }
         JointType::Cylindrical { axis } => free(Pivoting::Cylindrical, axis),
         JointType::Planar { normal } => free(Pivoting::Planar, normal),
@@ -270,7 +270,7 @@ fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64])
         (Pivoting::Revolute | Pivoting::Helical, [a])
         | (Pivoting::Cylindrical, [a, _])
         | (Pivoting::Planar, [_, _, a]) => {
-            angle = Angle::recognise(*a, SOLVED);
+            angle = Angle::recognize(*a, SOLVED);
         }
         (Pivoting::Spherical, &[x, y, z, w]) | (Pivoting::Floating, &[_, _, _, x, y, z, w]) => {
             quaternion = Some([x, y, z, w].map(solved));
@@ -294,7 +294,7 @@ fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64])
 /// Converts a solved coordinate to an exact number: a value near a short decimal becomes that decimal.
 fn solved(x: f64) -> Surd {
     let short = (x / SOLVED).round() * SOLVED;
-    Surd::recognise(if (x - short).abs() < 1e-3 * SOLVED { short } else { x })
+    Surd::recognize(if (x - short).abs() < 1e-3 * SOLVED { short } else { x })
 }
 
 impl Stand {

@@ -25,7 +25,7 @@ pub(super) enum Along {
 /// Exact description of the direction of a joint's axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Pointing {
-    /// Direction given by the recognised rotations; true if it points to negative z of the head's frame.
+    /// Direction given by the recognized rotations; true if it points to negative z of the head's frame.
     AsWritten(bool),
     /// Direction along another one, or (if true) opposite to it.
     Same(Along, bool),

@@ -36,16 +36,16 @@ impl Surd {
     ///
     /// ```
     /// use inertial::mechanism::Surd;
-    /// assert_eq!(Surd::recognise(0.153).ratio(), Some((153, 1000)));
-    /// assert_eq!(Surd::recognise(1.0 / 3.0).ratio(), Some((1, 3)));
-    /// assert_eq!(Surd::recognise(0.8660254037844386).to::<f64>(), 0.75f64.sqrt()); // √3/2
+    /// assert_eq!(Surd::recognize(0.153).ratio(), Some((153, 1000)));
+    /// assert_eq!(Surd::recognize(1.0 / 3.0).ratio(), Some((1, 3)));
+    /// assert_eq!(Surd::recognize(0.8660254037844386).to::<f64>(), 0.75f64.sqrt()); // √3/2
     /// ```
-    pub fn recognise(x: f64) -> Self {
-        Self::recognise_within(x, 0.0)
+    pub fn recognize(x: f64) -> Self {
+        Self::recognize_within(x, 0.0)
     }
 
-    /// Recognises a number with the absolute uncertainty `slack`, such as a difference of rounded numbers.
-    pub fn recognise_within(x: f64, slack: f64) -> Self {
+    /// Recognizes a number with the absolute uncertainty `slack`, such as a difference of rounded numbers.
+    pub fn recognize_within(x: f64, slack: f64) -> Self {
         if x.abs() <= slack || !x.is_finite() {
             return Self::ZERO;
         }
@@ -201,7 +201,7 @@ impl Angle {
     /// Returns the angle that `radians` represents: the nearest multiple of 15° if it is within `tolerance`, the
     /// nearest whole degree if it agrees up to rounding, otherwise an angle with a rational half-angle tangent that
     /// does.
-    pub fn recognise(radians: f64, tolerance: f64) -> Self {
+    pub fn recognize(radians: f64, tolerance: f64) -> Self {
         let nearest = (radians.to_degrees() / STEP).round() * STEP;
         if (radians - nearest.to_radians()).abs() <= tolerance {
             return Self::Degrees((nearest as i64).rem_euclid(360));
@@ -212,13 +212,13 @@ impl Angle {
         }
         let quarter = (radians / std::f64::consts::FRAC_PI_2).round();
         let rest = radians - quarter * std::f64::consts::FRAC_PI_2;
-        Self::HalfTangent((quarter as i64).rem_euclid(4), Surd::recognise((0.5 * rest).tan()))
+        Self::HalfTangent((quarter as i64).rem_euclid(4), Surd::recognize((0.5 * rest).tan()))
     }
 
-    /// Recognises an angle as [`Angle::recognise`] does; in addition, a multiple of 15° that was rounded (or truncated)
-    /// to some decimals is recognised if it is within `rounded`. The angle may be written as its supplement: a rotation
+    /// Recognizes an angle as [`Angle::recognize`] does; in addition, a multiple of 15° that was rounded (or truncated)
+    /// to some decimals is recognized if it is within `rounded`. The angle may be written as its supplement: a rotation
     /// by 3.14159265359 about y is 2e-13 about y after half turns about z and x.
-    pub fn recognise_rounded(radians: f64, tolerance: f64, rounded: f64) -> Self {
+    pub fn recognize_rounded(radians: f64, tolerance: f64, rounded: f64) -> Self {
         use std::f64::consts::PI;
         let written = |radians: f64, digits: i32| {
             let (unit, nearest) = (10f64.powi(-digits), nearest_special(radians));
@@ -229,7 +229,7 @@ impl Angle {
         let forms = [radians, PI - radians, -PI - radians, radians - PI, radians + PI];
         let near = (nearest_special(radians) - radians).abs() <= rounded
             && forms.iter().any(|&form| (3..=12).any(|digits| written(form, digits)));
-        Self::recognise(radians, if near { rounded } else { tolerance })
+        Self::recognize(radians, if near { rounded } else { tolerance })
     }
 
     /// Returns the angle increased by `quarters` right angles.

@@ -168,7 +168,7 @@ impl JointType {
         }
     }
 
-    /// Returns the child's displacement at `q`. Quaternions need not be normalised; a zero quaternion counts as no
+    /// Returns the child's displacement at `q`. Quaternions need not be normalized; a zero quaternion counts as no
     /// rotation.
     pub fn pose(&self, q: &[f64]) -> Pose<f64> {
         let quaternion =
@@ -283,7 +283,7 @@ impl JointType {
         }
     }
 
-    /// Normalises quaternions to unit length.
+    /// Normalizes quaternions to unit length.
     pub fn normalize(&self, q: &mut [f64]) {
         if matches!(self, Self::Spherical | Self::Floating) {
             let quaternion = &mut q[self.nq() - 4..];
@@ -304,7 +304,7 @@ fn quaternion_rates(q: &[f64], w: &[f64], rates: &mut [f64]) {
     rates.copy_from_slice(&[turned.x, turned.y, turned.z, -0.5 * v.dot(&w)]);
 }
 
-/// Computes `q ← q ⊗ exp(w/2)`, normalised.
+/// Computes `q ← q ⊗ exp(w/2)`, normalized.
 fn turn_quaternion(q: &mut [f64], w: Vector3<f64>) {
     let half = 0.5 * w.norm();
     // Evaluates sin(x)/x to full precision near zero.

@@ -21,10 +21,10 @@ pub(super) enum ExactRotation {
 const ORDERS: [[usize; 3]; 6] = [[2, 1, 0], [0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1]];
 
 impl ExactRotation {
-    /// Recognises a rotation. Angles within `tolerance` of a multiple of 15° become that multiple, and so do angles that
-    /// are such a multiple rounded to a few decimals, up to `rounded`. Rational matrices are recognised by their quaternion.
-    pub fn recognise(r: &Matrix3<f64>, tolerance: f64, rounded: f64) -> Self {
-        let (special, turns) = best_turns(r, |a| Angle::recognise_rounded(a, tolerance, rounded));
+    /// Recognizes a rotation. Angles within `tolerance` of a multiple of 15° become that multiple, and so do angles that
+    /// are such a multiple rounded to a few decimals, up to `rounded`. Rational matrices are recognized by their quaternion.
+    pub fn recognize(r: &Matrix3<f64>, tolerance: f64, rounded: f64) -> Self {
+        let (special, turns) = best_turns(r, |a| Angle::recognize_rounded(a, tolerance, rounded));
         match rational(r) {
             Some(quaternion) if special == 0 => Self::Quaternion(quaternion),
             _ => Self::Turns(turns),
@@ -51,9 +51,9 @@ impl ExactRotation {
     }
 }
 
-/// Returns the product of rotations, in one of six orders, with the most angles recognised as multiples of 15°, and
+/// Returns the product of rotations, in one of six orders, with the most angles recognized as multiples of 15°, and
 /// their number.
-pub(super) fn best_turns(r: &Matrix3<f64>, recognise: impl Fn(f64) -> Angle) -> (usize, Turns) {
+pub(super) fn best_turns(r: &Matrix3<f64>, recognize: impl Fn(f64) -> Angle) -> (usize, Turns) {
     let mut best: Option<(usize, Turns)> = None;
     for order in ORDERS {
         let [i, j, k] = order;
@@ -68,7 +68,7 @@ pub(super) fn best_turns(r: &Matrix3<f64>, recognise: impl Fn(f64) -> Angle) -> 
             (sign * r[(i, k)]).atan2(across),
             (-sign * r[(i, j)]).atan2(r[(i, i)]),
         ];
-        let angles = angles.map(&recognise);
+        let angles = angles.map(&recognize);
         let special = angles.iter().filter(|a| a.is_special()).count();
         if best.is_none_or(|(count, _)| special > count) {
             best = Some((special, Turns { order, angles }));
@@ -95,7 +95,7 @@ fn rational(r: &Matrix3<f64>) -> Option<[Surd; 4]> {
     let mut out = [Surd::ZERO; 4];
     for (k, slot) in out.iter_mut().enumerate() {
         *slot = if k == largest {
-            Surd::recognise(1.0)
+            Surd::recognize(1.0)
         } else {
             Surd::short_fraction(products[k] / squares[largest])?
         };
@@ -113,14 +113,14 @@ pub(super) enum ExactDirection {
 }
 
 impl ExactDirection {
-    /// Recognises the direction of `v`, as in [`ExactRotation::recognise`].
-    pub fn recognise(v: &Vector3<f64>, tolerance: f64, rounded: f64) -> Self {
+    /// Recognizes the direction of `v`, as in [`ExactRotation::recognize`].
+    pub fn recognize(v: &Vector3<f64>, tolerance: f64, rounded: f64) -> Self {
         let across = v.x.hypot(v.y);
-        let tilt = Angle::recognise_rounded(across.atan2(v.z), tolerance, rounded);
+        let tilt = Angle::recognize_rounded(across.atan2(v.z), tolerance, rounded);
         // A direction along z has no azimuth.
         let azimuth = match tilt {
             Angle::Degrees(0 | 180) => Angle::ZERO,
-            _ => Angle::recognise_rounded(v.y.atan2(v.x), tolerance, rounded),
+            _ => Angle::recognize_rounded(v.y.atan2(v.x), tolerance, rounded),
         };
         let angles = [azimuth, tilt];
         if angles.iter().any(|a| a.is_special()) {

@@ -75,7 +75,7 @@ pub(super) fn decide(mechanism: &Mechanism, snap: impl Fn(usize) -> f64) -> Deci
     let overall = (0..bodies.len()).map(&snap).fold(0.0, f64::max);
     let g = mechanism.gravity();
     let gravity =
-        (g.norm() > 0.0).then(|| ExactDirection::recognise(&g.normalize(), SAME_DIRECTION, overall));
+        (g.norm() > 0.0).then(|| ExactDirection::recognize(&g.normalize(), SAME_DIRECTION, overall));
     let chain = Chain { ground: Placed::ground(gravity), bodies: Vec::with_capacity(bodies.len()) };
     let mut planner = Planner {
         mechanism,
@@ -152,15 +152,15 @@ impl Planner<'_> {
         let mut plan = JointPlan {
             pivoting,
             head,
-            axis: ExactDirection::recognise(&axis, tolerance, snap),
-            rotation: ExactRotation::recognise(&body.placement.rotation, tolerance, snap),
+            axis: ExactDirection::recognize(&axis, tolerance, snap),
+            rotation: ExactRotation::recognize(&body.placement.rotation, tolerance, snap),
             translation: translation(&body.placement.translation, body.path),
             pointing: Pointing::AsWritten(false),
             parallel: false,
             across: Vec::new(),
-            pitch: Surd::recognise(pitch),
-            ratio: Surd::recognise(body.drive.ratio),
-            rest: (Angle::recognise_rounded(offset, SAME_DIRECTION, snap), Surd::recognise(offset)),
+            pitch: Surd::recognize(pitch),
+            ratio: Surd::recognize(body.drive.ratio),
+            rest: (Angle::recognize_rounded(offset, SAME_DIRECTION, snap), Surd::recognize(offset)),
         };
         let carried = parent.filter(|_| parent != head).is_none_or(|p| self.short[p]);
         let short = carried && plan.rotation.is_short() && plan.axis.is_short();
@@ -352,7 +352,7 @@ impl Planner<'_> {
         let tolerance = self.tolerance(doubt, from, plan, snap);
         let square = v.z.abs() <= tolerance;
         let tilt =
-            if square { Angle::Degrees(90) } else { Angle::recognise(across.atan2(v.z), SAME_DIRECTION) };
+            if square { Angle::Degrees(90) } else { Angle::recognize(across.atan2(v.z), SAME_DIRECTION) };
         let mut score = if square { 4 } else { 0 };
         let angle = v.y.atan2(v.x);
         let mut azimuth = None;
@@ -367,8 +367,8 @@ impl Planner<'_> {
                 azimuth = azimuth.or(Some(known.turned(quarters.round() as i64)));
             }
         }
-        // Otherwise the azimuth is recognised in the frame of the model (multiples of 15°).
-        let azimuth = azimuth.unwrap_or_else(|| Angle::recognise(angle, tolerance / across));
+        // Otherwise the azimuth is recognized in the frame of the model (multiples of 15°).
+        let azimuth = azimuth.unwrap_or_else(|| Angle::recognize(angle, tolerance / across));
         (score, Pointing::Polar { from, tilt, azimuth })
     }
 
@@ -389,7 +389,7 @@ impl Planner<'_> {
         }
         let v = self.chain.frame(plan, about).tr_mul(&self.axis(plan, of));
         let rough = value(&v);
-        let angle = Angle::recognise(rough.y.atan2(rough.x), SAME_DIRECTION);
+        let angle = Angle::recognize(rough.y.atan2(rough.x), SAME_DIRECTION);
         let (c, s) = angle.cos_sin::<Real>();
         (rough.x.hypot(rough.y) > SAME_DIRECTION && is_zero(v.y * c - v.x * s)).then_some(angle)
     }
@@ -495,5 +495,5 @@ impl Planner<'_> {
 /// Returns the offset in exact numbers; components within rounding error of zero become zero.
 fn translation(t: &Vector3<f64>, path: f64) -> [Surd; 3] {
     let size = t.amax().max(path);
-    t.data.0[0].map(|x| if x.abs() <= SAME_POINT * size { Surd::ZERO } else { Surd::recognise(x) })
+    t.data.0[0].map(|x| if x.abs() <= SAME_POINT * size { Surd::ZERO } else { Surd::recognize(x) })
 }

@@ -1,7 +1,7 @@
 //! Intended geometry of a model: which axes are parallel, perpendicular or intersecting, in exact numbers.
 //!
 //! A rounded angle (1.5708 for a right angle) changes the strict result of an identifiability analysis. The tolerance
-//! is therefore applied once, here, and all later computations are exact. Numbers are first recognised one by one
+//! is therefore applied once, here, and all later computations are exact. Numbers are first recognized one by one
 //! ([`Surd`], [`Angle`]). If neighbouring axes are then within the tolerance of a special position but not exactly in
 //! it (as with skewed link frames), the joint is rebuilt relative to the axis before it, as in the convention of
 //! Denavit and Hartenberg: offset along that axis, along the child's axis, and along their common normal.
@@ -189,20 +189,20 @@ fn size(mechanism: &Mechanism) -> f64 {
     }
 }
 
-/// Returns the azimuth and inclination of a direction; angles are recognised as in [`Angle::recognise_rounded`].
+/// Returns the azimuth and inclination of a direction; angles are recognized as in [`Angle::recognize_rounded`].
 pub(super) fn inclination(v: &Vector3<f64>, tolerance: f64, rounded: f64) -> [Angle; 2] {
     let across = v.x.hypot(v.y);
-    let tilt = Angle::recognise_rounded(across.atan2(v.z), tolerance, rounded);
+    let tilt = Angle::recognize_rounded(across.atan2(v.z), tolerance, rounded);
     // A direction along z has no azimuth.
     let azimuth = match tilt {
         Angle::Degrees(0 | 180) => Angle::ZERO,
-        _ => Angle::recognise_rounded(v.y.atan2(v.x), tolerance, rounded),
+        _ => Angle::recognize_rounded(v.y.atan2(v.x), tolerance, rounded),
     };
     [azimuth, tilt]
 }
 
-pub(super) fn recognise_rotation(r: &Matrix3<f64>, tolerance: f64, rounded: f64) -> Turns {
-    best_turns(r, |a| Angle::recognise_rounded(a, tolerance, rounded)).1
+pub(super) fn recognize_rotation(r: &Matrix3<f64>, tolerance: f64, rounded: f64) -> Turns {
+    best_turns(r, |a| Angle::recognize_rounded(a, tolerance, rounded)).1
 }
 
 struct Planner<'a> {
@@ -222,21 +222,21 @@ impl Planner<'_> {
         let mut plan = BodyPlan {
             pivoting,
             axis: inclination(&axis, open, tolerance),
-            turns: recognise_rotation(&body.placement.rotation, open, tolerance),
+            turns: recognize_rotation(&body.placement.rotation, open, tolerance),
             align: Align::No,
             offset: Offset::Plain([Surd::ZERO; 3]),
-            pitch: Surd::recognise(pitch),
-            ratio: Surd::recognise(body.drive.ratio),
+            pitch: Surd::recognize(pitch),
+            ratio: Surd::recognize(body.drive.ratio),
             rest: (
-                Angle::recognise_rounded(body.drive.offset, ROUNDING, tolerance),
-                Surd::recognise(body.drive.offset),
+                Angle::recognize_rounded(body.drive.offset, ROUNDING, tolerance),
+                Surd::recognize(body.drive.offset),
             ),
         };
         plan.align = self.align(index, &plan, tolerance);
         // Small offsets matter in mechanisms with loops; the loop analysis corrects their rounding errors.
         let length = if self.mechanism.loops().is_empty() { tolerance } else { ROUNDING } * self.size;
         let slack = slack(self.mechanism, self.size);
-        let snapped = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) };
+        let snapped = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognize_within(x, slack) };
         plan.offset = Offset::Plain(body.placement.translation.data.0[0].map(snapped));
         if body.parent.is_some() {
             plan.offset = self.offset(index, &plan, length);
@@ -288,7 +288,7 @@ impl Planner<'_> {
             return Align::No;
         }
         let (x, y) = (parent.frame.column(0).dot(&c), parent.frame.column(1).dot(&c));
-        let azimuth = Angle::recognise(value(y).atan2(value(x)), tolerance);
+        let azimuth = Angle::recognize(value(y).atan2(value(x)), tolerance);
         // A special azimuth in the plane perpendicular to the axis is made exact too: for a sliding parent it is a
         // direction of the parent's own parent.
         let (cos, sin) = azimuth.cos_sin::<Real>();
@@ -305,7 +305,7 @@ impl Planner<'_> {
         let (z, c) = (parent.axis(), line.axis_in_parent);
         let zero = |x: Real| x.value.abs() <= length;
         let loose = |x: Real| zero(x) && x != Real::from_i64(0);
-        let surd = |x: Real| if zero(x) { Surd::ZERO } else { Surd::recognise(x.value) };
+        let surd = |x: Real| if zero(x) { Surd::ZERO } else { Surd::recognize(x.value) };
         let local = parent.frame.tr_mul(&d);
         match (parent.pivoting, plan.pivoting) {
             (Pivoting::Floating, _) | (_, Pivoting::Floating | Pivoting::Prismatic | Pivoting::Planar) => {
@@ -332,7 +332,7 @@ impl Planner<'_> {
                 let beside = near_zero(&Vector3::new(local.x, local.y, Real::from_i64(0)), length);
                 let askew = beside && (loose(local.x) || loose(local.y));
                 if askew || loose(local.z) {
-                    let side = |x| if beside { Surd::ZERO } else { Surd::recognise(value(x)) };
+                    let side = |x| if beside { Surd::ZERO } else { Surd::recognize(value(x)) };
                     Offset::Beside([surd(local.z), side(local.x), side(local.y)])
                 } else {
                     plan.offset
@@ -341,7 +341,7 @@ impl Planner<'_> {
             _ if c == z || c == -z => {
                 let beside = near_zero(&Vector3::new(local.x, local.y, Real::from_i64(0)), length);
                 if beside && (loose(local.x) || loose(local.y)) {
-                    Offset::Beside([Surd::recognise(value(local.z)), Surd::ZERO, Surd::ZERO])
+                    Offset::Beside([Surd::recognize(value(local.z)), Surd::ZERO, Surd::ZERO])
                 } else {
                     plan.offset
                 }
@@ -351,7 +351,7 @@ impl Planner<'_> {
                 let width = z.cross(&c).map(value).norm();
                 let apart = Real { value: a.value * width, ..a };
                 if loose(apart) || loose(s) {
-                    let normal = if zero(apart) { Surd::ZERO } else { Surd::recognise(a.value) };
+                    let normal = if zero(apart) { Surd::ZERO } else { Surd::recognize(a.value) };
                     Offset::Lines([surd(s), surd(t), normal])
                 } else {
                     plan.offset

@@ -206,7 +206,7 @@ fn friction_that_bends_and_rotors_are_chosen() {
     assert!(has(1, "stribeck") && !(2..6).any(|j| has(j, "stribeck")), "{chosen:?}");
 }
 
-/// Returns the principal directions of the unknowns: eigenvectors of the normal matrix with normalised columns, each scaled to
+/// Returns the principal directions of the unknowns: eigenvectors of the normal matrix with normalized columns, each scaled to
 /// unit information.
 fn principal_directions(regressor: &DMatrix<f64>) -> DMatrix<f64> {
     let sizes = DVector::from_fn(regressor.ncols(), |j, _| regressor.column(j).norm());

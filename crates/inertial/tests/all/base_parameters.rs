@@ -179,7 +179,7 @@ fn preferred_parameters_become_base_parameters() {
 }
 
 #[test]
-fn serialises_to_the_public_object() {
+fn serializes_to_the_public_object() {
     let g = golden::file("puma560");
     let answer = analyze(&golden::model(&g, false, true, true), &AnalyzeOptions::default()).unwrap();
     let json = serde_json::to_value(&answer).unwrap();

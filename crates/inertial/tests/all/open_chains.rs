@@ -105,7 +105,7 @@ fn hard_open_chains_are_exact() {
 
 /// Entries that are zero in the intended geometry are about 1e-16 in these files: they were taken as base parameters with
 /// coefficients of 1e14 and more. A loop joint parallel to one other joint (`one_pair`), and parallel sliders of two branches
-/// (`siblings`), were not recognised. The truths were found with 190 digits and full pivoting.
+/// (`siblings`), were not recognized. The truths were found with 190 digits and full pivoting.
 #[test]
 fn rounding_errors_of_doubles_change_no_result() {
     let cases = hard("rounding");
@@ -242,7 +242,7 @@ fn arbitrary_link_frames_keep_combinations_right() {
 }
 
 #[test]
-fn axes_that_intersect_through_sliders_are_recognised() {
+fn axes_that_intersect_through_sliders_are_recognized() {
     for (name, rank) in [("h2_rppr_sum", 10), ("h2_telescope", 19)] {
         let (m, options) = asked(&hard(&format!("reproducers/{name}")), &[]);
         let answer = analyze(&m, &options).unwrap();

@@ -547,7 +547,7 @@ fn quaternions_of_origins_are_honoured() {
         let model = urdf::read(&hinged("type='revolute'", origin)).unwrap();
         (model.joints[0].origin, model.warnings.len())
     };
-    // A rotation by 0.8 about y, from a quaternion that is not normalised.
+    // A rotation by 0.8 about y, from a quaternion that is not normalized.
     let (sine, cosine) = (3.0 * 0.4_f64.sin(), 3.0 * 0.4_f64.cos());
     let (turned, none) = pose(&format!("<origin xyz='1 2 3' quat_xyzw='0 {sine} 0 {cosine}'/>"));
     let (expected, _) = pose("<origin xyz='1 2 3' rpy='0 0.8 0'/>");

@@ -11,7 +11,7 @@ use super::robot::Robot;
 use super::{Counts, INTERVAL, INTERVALS, Ours, PRINTED_SEEDS, Published, RATE, Repeated, WEIGHT, median};
 use crate::Result;
 
-/// Arbitrary start positions of the joints (rad) before the seeds are optimised; the best design on the assumed model is used.
+/// Arbitrary start positions of the joints (rad) before the seeds are optimized; the best design on the assumed model is used.
 pub const STARTS: [[f64; 6]; 4] = [
     [0.5, -1.0, -1.0, 1.0, -1.0, 1.0],
     [0.2, 1.5, -1.5, -0.7, 1.2, -1.1],
@@ -73,7 +73,7 @@ impl<'m> Robot<'m> {
             let first = all.optimize(start, WEIGHT, 20)?;
             let intervals = all.intervals(&first, None)?;
             let counted = pruned(&intervals, Reading::Counted)?;
-            // The intervals start elsewhere after pruning, so the seeds are optimised again.
+            // The intervals start elsewhere after pruning, so the seeds are optimized again.
             let directions: Vec<_> = counted.iter().map(|&i| all.directions()[i].clone()).collect();
             let few = self.seeded(self.guess, directions)?;
             let seeds = few.optimize(&first.start, WEIGHT, 60)?;

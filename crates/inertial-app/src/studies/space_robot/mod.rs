@@ -66,7 +66,7 @@ pub struct Outcome {
     pub cases: Vec<Case>,
     /// Table 4: true values and estimates of the first experiment of each case.
     pub parameters: Vec<Parameter>,
-    /// Published method with newly optimised seeds.
+    /// Published method with newly optimized seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repeated>,
     /// Design with velocities at knots.

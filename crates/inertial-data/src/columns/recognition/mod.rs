@@ -267,7 +267,7 @@ const OTHERS: [&str; 7] = ["base", "wrench", "ft", "acc", "gyro", "alpha", "mome
 
 /// Returns whether a column has a standard name. Numbers from 0 are another numbering.
 fn is_own(name: &str, names: &[String]) -> bool {
-    // `q1 [deg]` beside `q2`; if all columns have units, they are recognised as a group.
+    // `q1 [deg]` beside `q2`; if all columns have units, they are recognized as a group.
     if let Some((plain, _)) = with_unit(name)
         && let found @ Some((_, Style::Numbered)) = quantity_of(plain)
     {

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn separators_are_recognised() {
+    fn separators_are_recognized() {
         use Separator::{Blanks, Byte};
         for (line, expected) in [
             ("t,q1,tau1", Byte(b',')),

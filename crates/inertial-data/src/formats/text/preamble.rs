@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_recognised() {
+    fn units_are_recognized() {
         let of = |line: &str, width| units(line.as_bytes(), Separator::Byte(b';'), width);
         assert_eq!(of("s;rad;Nm", 3).unwrap(), ["s", "rad", "Nm"]);
         assert_eq!(of("[ms];[deg];(Nm);-", 4).unwrap(), ["ms", "deg", "Nm", "-"]);

@@ -9,7 +9,7 @@ from .._tables import Table
 
 
 class Column(Result):
-    """Column of a log, with the quantity as which it is recognised."""
+    """Column of a log, with the quantity as which it is recognized."""
 
     name: str
     target: str | None

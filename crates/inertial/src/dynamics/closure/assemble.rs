@@ -203,7 +203,7 @@ fn immobile_near(constraints: &Constraints<'_>, start: &Candidate, near: &[Neigh
 }
 
 /// Returns closed configurations at a distance of about `step`: first along the independent coordinates, which
-/// minimises the motion of the others, then along free directions of the constraints; those beyond joint limits last.
+/// minimizes the motion of the others, then along free directions of the constraints; those beyond joint limits last.
 fn neighbours(
     constraints: &Constraints<'_>,
     start: &Candidate,

@@ -239,7 +239,7 @@ impl Loop {
 /// Returns the pose permitted by the joint that is nearest to `at`, exactly `at` if the joint permits it.
 fn nearest(joint_type: &JointType, at: &Pose<f64>) -> Fit {
     let (r, t) = (&at.rotation, &at.translation);
-    // The angle about the axis that minimises the remaining rotation.
+    // The angle about the axis that minimizes the remaining rotation.
     let turn = |axis: &Vector3<f64>| {
         let twice_sine = Vector3::new(r.m32 - r.m23, r.m13 - r.m31, r.m21 - r.m12);
         axis.dot(&twice_sine).atan2(r.trace() - axis.dot(&(r * axis)))

@@ -177,7 +177,7 @@ impl Tables {
 }
 
 impl Builder<'_> {
-    /// Visits the bodies depth first, rotors with their carriers, small subtrees first. This minimises the number of
+    /// Visits the bodies depth first, rotors with their carriers, small subtrees first. This minimizes the number of
     /// modes that are kept for bodies with unvisited children.
     fn visit(&mut self) {
         let bodies = self.mechanism.bodies();

@@ -46,7 +46,7 @@ impl<const N: usize> Wide<N> {
     /// What cancellation between numbers of order one leaves: the last 48 bits do not count.
     pub const NEGLIGIBLE: f64 = power_of_two(48 - Self::BITS);
 
-    /// A normalised number from a mantissa that may have leading zeros.
+    /// A normalized number from a mantissa that may have leading zeros.
     #[inline(never)]
     fn normal(mut limbs: [u64; N], mut exponent: i64, sign: i8) -> Self {
         let Some(top) = limbs.iter().rposition(|&l| l != 0) else { return Self::ZERO };

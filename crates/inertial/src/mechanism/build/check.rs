@@ -42,7 +42,7 @@ pub(super) fn checked_axis(axis: &Vector3<f64>, here: Place) -> Result<Vector3<f
     if (axis.norm_squared() - 1.0).abs() < 4.0 * f64::EPSILON {
         return Ok(*axis);
     }
-    // Normalises in two steps, so that no square overflows.
+    // Normalizes in two steps, so that no square overflows.
     let largest = axis.amax();
     if largest > 1e-12 {
         Ok((axis / largest).normalize())

@@ -1,4 +1,4 @@
-//! Readers of model texts. The format is recognised from the content.
+//! Readers of model texts. The format is recognized from the content.
 
 pub mod file;
 mod lines;
@@ -17,7 +17,7 @@ use crate::{Error, Place, Result};
 /// Longest model text that is read, in bytes (64 MiB); real models stay below a few megabytes.
 pub const MAX_TEXT: usize = 64 << 20;
 
-/// Model formats that [`model`] recognises.
+/// Model formats that [`model`] recognizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// URDF and URDF+ (`<robot>`).
