@@ -241,7 +241,14 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
         o.seed = own.seed;
     });
     let found = design(&subjects, &coordinates, &room, &options, &|step| search.step(&step));
-    if rests { found.at("the base is held still") } else { Ok(found?) }
+    found.map_err(|error| match error {
+        error if rests => Error::Hint {
+            reason: format!("the base is held still: {error}"),
+            option: "base-motion",
+            effect: "lets it move (for a robot in free flight, measure the momentum instead)",
+        },
+        error => error.into(),
+    })
 }
 
 /// Returns whether a floating base is held still.

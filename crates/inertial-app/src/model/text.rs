@@ -71,6 +71,15 @@ pub(super) struct ModelText {
     pub meshes: MeshFiles,
 }
 
+/// Returns whether a file has the name of a log.
+fn is_log(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    [".csv", ".tsv", ".parquet", ".mcap", ".bag", ".db3", ".npz", ".mat", ".h5", ".hdf5"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+}
+
 /// Reads a model.
 pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> Result<ModelText> {
     let text = if let Some(name) = name.strip_prefix("builtin:") {
@@ -86,6 +95,7 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
             !is_scene(name),
             "is not a USD scene despite its name: it starts with none of #usda, PXR-USDC and PK"
         );
+        ensure!(!is_log(name), "has the name of a log, not of a model: give the model first, then the logs");
         decoded(bytes)?
     };
     // Included files share the same size limit.

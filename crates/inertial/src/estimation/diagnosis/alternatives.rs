@@ -104,7 +104,7 @@ pub(crate) fn better_reading(
     let mechanism = equations.mechanism();
     let nv = mechanism.nv();
     let readings = match tried {
-        Tried::All => readings(mechanism.gravity(), nv),
+        Tried::All => readings(mechanism.gravity(), nv, &excerpt.keep),
         Tried::Gravity if mechanism.gravity().norm() > 0.0 => vec![Reading::Gravity(-mechanism.gravity())],
         Tried::Gravity => Vec::new(),
     };
@@ -148,8 +148,8 @@ fn with_drives_of<'m>(
     Ok(Equations::new(mechanism, terms, equations.snap())?.with_motors(drives.collect()))
 }
 
-/// Returns all interpretations, the simplest first.
-fn readings(gravity: Vector3<f64>, nv: usize) -> Vec<Reading> {
+/// Returns all interpretations, the simplest first. `keep` tells for each sample which torques are used.
+fn readings(gravity: Vector3<f64>, nv: usize, keep: &[bool]) -> Vec<Reading> {
     let mut out = vec![Reading::NegatedTorque(None)];
     let size = gravity.norm();
     if size > 0.0 {
@@ -162,7 +162,15 @@ fn readings(gravity: Vector3<f64>, nv: usize) -> Vec<Reading> {
     }
     for i in 0..nv {
         for j in i + 1..nv {
-            out.extend([Reading::ExchangedTorques(i, j), Reading::ExchangedMotions(i, j)]);
+            // Exchanged torques leave only the samples at which both are used. If these are few, the residual is small
+            // because the rows are missing.
+            let count =
+                |used: &dyn Fn(&[bool]) -> bool| keep.chunks_exact(nv).filter(|row| used(row)).count();
+            let (either, both) = (count(&|row| row[i] || row[j]), count(&|row| row[i] && row[j]));
+            if 2 * both > either {
+                out.push(Reading::ExchangedTorques(i, j));
+            }
+            out.push(Reading::ExchangedMotions(i, j));
         }
     }
     out

@@ -18,6 +18,9 @@ use crate::mechanism::{BodyKind, Mechanism};
 /// friction leave 2 to 6 % of the torques of real arms unexplained.
 const DOUBTFUL: f64 = 0.12;
 const USELESS: f64 = 0.3;
+
+/// Largest residual on validation data, relative to that of the fit.
+const MOST_GROWTH: f64 = 3.0;
 /// Largest relative residual of one joint.
 const JOINT: f64 = 0.5;
 /// Share of the largest torque below which a joint may have a larger relative residual, because its torque is mainly friction and
@@ -107,6 +110,8 @@ pub enum ReasonCode {
     Mass,
     /// Search for consistent bodies that ended far from the best fit.
     NotConverged,
+    /// Residual on validation data that is much larger than that of the fit.
+    Validation,
 }
 
 /// Reason for a verdict.
@@ -191,6 +196,20 @@ impl Criticism {
         }
         if let Some(message) = message(&names(quiet, NOISE_ALONE), "none", "is explained") {
             self.add(ReasonCode::JointResidual, Verdict::Doubtful, message);
+        }
+    }
+
+    /// Adds a reason if validation data are predicted much worse than the data of the fit.
+    pub fn check_validation(&mut self, fit: f64, validation: f64) {
+        if validation > DOUBTFUL && validation > MOST_GROWTH * fit {
+            let verdict = if validation > USELESS { Verdict::DoNotUse } else { Verdict::Doubtful };
+            let message = format!(
+                "validation: {} of the torques of the validation data is not explained, {} of the fit; check that both were \
+                 recorded with the same robot, load and columns",
+                percent(validation),
+                percent(fit)
+            );
+            self.add(ReasonCode::Validation, verdict, message);
         }
     }
 

@@ -317,6 +317,9 @@ fn estimate(
     let far = gap.filter(|gap| is_stopped && *gap > GAP);
     let mut criticism = Criticism::new(equations, summary, &squares, &fit, consistent && far.is_none())?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
+    if let Some(validation) = &validation {
+        criticism.check_validation(fit.relative_rms, validation.relative_rms);
+    }
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     criticism.check_mass(mechanism, &estimated);
     if let Some(gap) = far {
