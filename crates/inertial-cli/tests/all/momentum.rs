@@ -158,7 +158,7 @@ fn another_robot_from_logs() {
     let table = run(&call);
     assert_eq!(table.status, 0, "{}", table.stderr);
     assert!(
-        table.stdout.contains("(eiv, momentum)") && table.stdout.contains("momentum.lz"),
+        table.stdout.contains("(estimator: eiv; momentum)") && table.stdout.contains("momentum.lz"),
         "{}",
         table.stdout
     );
