@@ -148,7 +148,7 @@ fn impossible_designs_are_refused_in_one_line() {
             &["design", "builtin:planar-2r", "--start", "1"],
             "--start: has 1 positions, the model has 2 joints",
         ),
-        (&["design", "builtin:quadruped"], "the base is held still"),
+        (&["design", "builtin:quadruped"], "--base-motion lets it move"),
         (&["design", "builtin:planar-2r", "--noise", "tau=0"], "--noise"),
         (&["design", "builtin:planar-2r", "--noise", "tau.nose=1"], "there is no sensor tau.nose"),
         (

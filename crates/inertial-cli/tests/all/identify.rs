@@ -501,6 +501,33 @@ fn unusable_logs_are_refused_without_output() {
     assert!(refused(&["identify", MODEL, &mcap]).ends_with("the MCAP file is truncated"));
 }
 
+/// A log with negated torques is not predicted by the parameters of the original one.
+#[test]
+fn the_verdict_depends_on_validation_data() {
+    let folder = Folder::new();
+    let text = log(2000);
+    let header = text.lines().next().unwrap();
+    let is_torque: Vec<bool> = header.split(',').map(|name| name.starts_with("tau")).collect();
+    assert!(is_torque.contains(&true), "{header}");
+    let negated = text.lines().skip(1).map(|line| {
+        let cells = line.split(',').zip(&is_torque);
+        let cells = cells
+            .map(|(x, negate)| if *negate { (-x.parse::<f64>().unwrap()).to_string() } else { x.into() });
+        cells.collect::<Vec<String>>().join(",")
+    });
+    let negated = std::iter::once(header.to_owned()).chain(negated).collect::<Vec<_>>().join("\n");
+    let (fit, other) = (folder.file("fit.csv", &text), folder.file("other.csv", negated));
+    let verdict = |validation: &str| -> (serde_json::Value, usize) {
+        let found = run(&["identify", MODEL, &fit, "--validate", validation, "--json"]).json();
+        let codes = found["reasons"]
+            .as_array()
+            .map_or(0, |all| all.iter().filter(|r| r["code"] == "validation").count());
+        (found["verdict"].clone(), codes)
+    };
+    assert_eq!(verdict(&fit), ("good".into(), 0));
+    assert_eq!(verdict(&other), ("do not use".into(), 1));
+}
+
 /// Same log with other names and units, from standard input, and with other filters.
 #[test]
 fn maps_filters_and_pipes() {
