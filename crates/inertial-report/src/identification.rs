@@ -123,15 +123,27 @@ pub(crate) fn term_choices(terms: &[TermChoice]) -> String {
     }
     let mut out = String::new();
     for kind in kinds {
-        let joints = |chosen: bool| -> Vec<&str> {
-            terms.iter().filter(|c| c.term == kind && c.chosen == chosen).map(|c| c.joint.as_str()).collect()
+        let own = || terms.iter().filter(|c| c.term == kind);
+        let names = |wanted: &dyn Fn(&TermChoice) -> bool| -> Vec<&str> {
+            own().filter(|c| wanted(c)).map(|c| c.joint.as_str()).collect()
         };
-        let (with, without) = (joints(true), joints(false));
-        let text = match (with.len(), without.len()) {
-            (_, 0) => "needed by all joints".to_owned(),
-            (0, _) => "not needed".to_owned(),
-            _ => format!("needed by {}, not by {}", with.join(", "), without.join(", ")),
+        let groups = [
+            ("needed by", names(&|c| c.chosen && !c.is_undecided())),
+            ("kept but undecided for", names(&|c| c.chosen && c.is_undecided())),
+            ("undecided for", names(&|c| !c.chosen && c.is_undecided())),
+            ("not needed by", names(&|c| !c.chosen && !c.is_undecided())),
+        ];
+        let all = own().count();
+        let part = |(words, joints): &(&str, Vec<&str>)| match joints.len() {
+            0 => None,
+            count if count == all && *words == "not needed by" => Some("not needed".to_owned()),
+            count if count == all => Some(format!("{words} all joints")),
+            _ => Some(format!("{words} {}", joints.join(", "))),
         };
+        let mut text = groups.iter().filter_map(part).collect::<Vec<String>>().join(", ");
+        if text.starts_with("needed by") {
+            text = text.replace(", not needed by", ", not by");
+        }
         let _ = writeln!(out, "{}: {text}", kind.replace('_', " "));
     }
     out

@@ -11,13 +11,15 @@
 //!
 //! **Needed** is `ln n + 2 ln c` (extended BIC), where `n` is the number of independent samples of a joint divided by that same
 //! factor and `c` the number of candidate terms. If one joint needs a kind of term (such as an offset), the sensors or drives have
-//! that effect, and an evidence of [`LIKE_OTHERS`] is sufficient for the other joints. Negative friction and negative rotor
-//! inertias are removed, because the data contradict them.
+//! that effect, and an evidence of [`LIKE_OTHERS`] is sufficient for the other joints. Short or slow logs determine a term poorly
+//! compared with its usual size `s` (see [`TYPICAL`]): they are no evidence against it, and `ln(1 + s²/variance)` replaces `ln n`
+//! and [`LIKE_OTHERS`] if it is smaller. Terms that the joints together make [`PROBABLE`] are kept. Friction and offsets that the data do not determine at all are kept (see
+//! [`UNDETERMINED`]). Negative friction and negative rotor inertias are removed, because they are impossible.
 //!
 //! **A removed term may still exist.** If it acts much like other unknowns, its removal reduces their errors by a large factor,
 //! and the errors are wrong if the term exists. Each removed term therefore adds its effect on the other unknowns to their
-//! variance, times the probability that it exists ([`Doubt`]). Drives of one robot are similar: rotor inertias that are
-//! insignificant for each joint but indicated by all joints probably exist (see [`probabilities`]).
+//! variance, times the probability that it exists ([`Doubt`]). Joints of one robot are similar: terms that are insignificant for
+//! each joint but indicated by all joints probably exist (see [`probabilities`]).
 
 use nalgebra::{DMatrix, DVector};
 use schemars::JsonSchema;
@@ -39,6 +41,15 @@ const MOST_AT_REST: f64 = 2.0;
 const LIKE_OTHERS: f64 = 9.0;
 /// Lower limit of the number of independent samples of a joint.
 const FEWEST_SAMPLES: f64 = 10.0;
+/// Usual root mean square of the force of a joint term, relative to that of the whole force of its joint.
+const TYPICAL: f64 = 0.1;
+/// Standard error, relative to the usual size, from which a log does not determine friction or an offset. These exist in nearly all
+/// joints. Without them, the errors of the other unknowns would be too small by far.
+const UNDETERMINED: f64 = 1.0 / 3.0;
+/// Probability of a term, given the evidence of all joints, from which it is kept.
+const PROBABLE: f64 = 0.9;
+/// Evidence from which a negative value is impossible rather than uncertain: two standard errors.
+const CLEARLY_NEGATIVE: f64 = 4.0;
 
 /// Decision on one term of a joint.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -58,7 +69,19 @@ pub struct TermChoice {
     pub gain: f64,
     /// Whether the value would be negative, which is impossible for friction and rotor inertia.
     pub contradicted: bool,
+    /// Probability that the joint has the term, given the evidence of all joints.
+    pub probability: f64,
 }
+
+impl TermChoice {
+    /// Returns whether the data do not decide if the term exists. Standard errors include its possible effect.
+    pub fn is_undecided(&self) -> bool {
+        if self.chosen { self.evidence < self.needed } else { self.probability >= UNDECIDED }
+    }
+}
+
+/// Probability from which a removed term is undecided.
+const UNDECIDED: f64 = 0.2;
 
 /// Selected terms, with the decisions.
 pub(crate) struct Selection {
@@ -80,9 +103,8 @@ pub(crate) struct Doubt {
 /// Removed term, with its evidence at the time of removal.
 struct LeftOut {
     term: usize,
-    evidence: f64,
-    /// Evidence that was needed.
-    limit: f64,
+    /// Logarithm of the Bayes factor.
+    factor: f64,
     /// Change of all unknowns per unit of the term.
     change: DVector<f64>,
     /// Expected square of the term if it exists.
@@ -171,17 +193,16 @@ fn as_normal(square: f64, freedom: f64) -> f64 {
     ((8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)).powi(2) * freedom * (square / freedom).ln_1p()
 }
 
-/// Computes the probabilities that terms of one kind exist, from the evidence of each joint.
+/// Computes the probabilities that terms of one kind exist, from the logarithms of the Bayes factors of all joints.
 ///
-/// The Bayes factor of a term is that of the information criterion, `exp((evidence − ln samples)/2)`. The share of joints that
-/// have the term is unknown, with a uniform prior (Scott and Berger 2010): the more joints indicate the term, the more probable it
-/// is for each of them. If no joint does, each additional joint makes it less probable.
-fn probabilities(evidence: &[f64], log_samples: f64) -> Vec<f64> {
+/// The share of joints that have the term is unknown, with a uniform prior (Scott and Berger 2010): the more joints indicate the
+/// term, the more probable it is for each of them. If no joint does, each additional joint makes it less probable.
+fn probabilities(factors: &[f64]) -> Vec<f64> {
     /// Number of points of the integral over the share.
     const SHARES: usize = 64;
     /// Largest logarithm of a Bayes factor, from which the term is certain.
     const CERTAIN: f64 = 30.0;
-    let factors: Vec<f64> = evidence.iter().map(|e| (0.5 * (e - log_samples)).min(CERTAIN).exp()).collect();
+    let factors: Vec<f64> = factors.iter().map(|f| f.min(CERTAIN).exp()).collect();
     let shares: Vec<f64> = (0..SHARES).map(|k| (k as f64 + 0.5) / SHARES as f64).collect();
     let weight = |share: &f64| factors.iter().map(|f| (1.0 - share + share * f).ln()).sum::<f64>();
     let logarithms: Vec<f64> = shares.iter().map(weight).collect();
@@ -195,6 +216,43 @@ fn probabilities(evidence: &[f64], log_samples: f64) -> Vec<f64> {
     factors.iter().map(probability).collect()
 }
 
+/// Estimate of a term under the assumption that it exists.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct IfPresent {
+    /// Logarithm of the Bayes factor: odds of the term that the data add to those before.
+    factor: f64,
+    /// Expected square of the term.
+    square: f64,
+}
+
+impl IfPresent {
+    /// Computes both from the squared ratio of the value to its standard error, the sign of the value, its variance, the squared
+    /// usual size of the term, and the logarithm of the number of samples.
+    ///
+    /// The Bayes factor is that of the information criterion, `exp((evidence − ln samples)/2)`, if the term is determined much
+    /// better than its usual size, and one if the data do not determine it. For a term that cannot be negative, the distribution
+    /// of its value ends at zero.
+    fn new(evidence: f64, sign: f64, variance: f64, usual: f64, log_samples: f64, one_sided: bool) -> Self {
+        let information = usual / variance;
+        let share = information / (1.0 + information);
+        let of_two_sides = 0.5 * (evidence * share - information.ln_1p().min(log_samples));
+        let value = sign * evidence.sqrt();
+        if !one_sided {
+            return Self { factor: of_two_sides, square: variance * (1.0 + evidence) };
+        }
+        let cumulative = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+        let density = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
+        // Far below zero, the mean square of the rest of a normal distribution tends to 2/value².
+        let square = if value < -5.0 {
+            2.0 / evidence
+        } else {
+            1.0 + evidence + value * density(value) / cumulative(value)
+        };
+        let inside = (2.0 * cumulative(value * share.sqrt())).max(f64::MIN_POSITIVE);
+        Self { factor: of_two_sides + inside.ln(), square: variance * square }
+    }
+}
+
 /// State of the terms during the elimination.
 struct Candidates<'a> {
     terms: &'a [(usize, Term)],
@@ -204,8 +262,14 @@ struct Candidates<'a> {
     open: Vec<usize>,
     keep: Vec<bool>,
     fit: Elimination,
-    /// Evidence that is needed.
-    needed: f64,
+    /// Squared usual size of each term.
+    usual: Vec<f64>,
+    /// Logarithm of the number of independent samples.
+    log_samples: f64,
+    /// Evidence that is needed because several terms are tried.
+    for_candidates: f64,
+    /// Removed terms.
+    left_out: Vec<LeftOut>,
 }
 
 impl Candidates<'_> {
@@ -246,18 +310,56 @@ impl Candidates<'_> {
         }
     }
 
+    /// Returns the logarithm of the ratio of the squared usual size of a term to its variance, where one is added to the ratio.
+    fn log_information(&self, i: usize) -> f64 {
+        let variance = self.fit.variance(self.rank + i);
+        if variance > 0.0 { (self.usual[i] / variance).ln_1p() } else { f64::INFINITY }
+    }
+
+    /// Returns the evidence that a term needs by itself.
+    fn needed(&self, i: usize) -> f64 {
+        let own = if self.terms[i].1 == Term::Stribeck { f64::INFINITY } else { self.log_information(i) };
+        self.log_samples.min(own) + self.for_candidates
+    }
+
     /// Returns the evidence that a term needs, given the terms of other joints.
     fn limit(&self, i: usize) -> f64 {
         let kind = self.terms[i].1;
         let clear = |&k: &usize| {
             let counts = self.keep[k] && self.terms[k].1 == kind && !self.is_impossible(k);
-            counts && self.evidence(k) >= self.needed
+            counts && self.evidence(k) >= self.needed(k)
         };
-        if kind != Term::Stribeck && self.open.iter().any(clear) { LIKE_OTHERS } else { self.needed }
+        if kind != Term::Stribeck && self.open.iter().any(clear) {
+            // A value below its standard error reduces the error of predictions if it is set to zero.
+            self.log_information(i).clamp(1.0, LIKE_OTHERS)
+        } else {
+            self.needed(i)
+        }
+    }
+
+    /// Returns whether the data neither determine nor contradict friction or an offset.
+    fn is_undetermined(&self, i: usize) -> bool {
+        let variance = self.fit.variance(self.rank + i);
+        let exists_usually = matches!(self.terms[i].1, Term::Coulomb | Term::Viscous | Term::Offset);
+        let clearly_negative = self.is_impossible(i) && self.evidence(i) >= CLEARLY_NEGATIVE;
+        exists_usually && !clearly_negative && variance > UNDETERMINED.powi(2) * self.usual[i]
+    }
+
+    /// Returns the estimate of a term if it exists; `None` if it is not excited.
+    fn if_present(&self, i: usize) -> Option<IfPresent> {
+        let variance = self.fit.variance(self.rank + i);
+        let one_sided = self.terms[i].1.is_nonnegative();
+        let sign = self.value(i).signum();
+        (variance > 0.0).then(|| {
+            IfPresent::new(self.evidence(i), sign, variance, self.usual[i], self.log_samples, one_sided)
+        })
     }
 
     /// Returns the least needed term and the evidence that it needs; `None` if all terms are needed.
     fn worst(&self) -> Option<(usize, f64)> {
+        let probable: Vec<usize> =
+            self.probabilities().into_iter().filter(|(_, p)| *p >= PROBABLE).map(|(i, _)| i).collect();
+        let stays = |i: usize| self.is_undetermined(i) || (probable.contains(&i) && !self.is_impossible(i));
         let score = |i: usize| {
             let limit = self.limit(i);
             let score = if self.is_impossible(i) { -1.0 } else { self.evidence(i) / limit };
@@ -271,58 +373,61 @@ impl Candidates<'_> {
         };
         self.open
             .iter()
-            .filter(|&&i| self.keep[i] && !waits(i))
+            .filter(|&&i| self.keep[i] && !waits(i) && !stays(i))
             .map(|&i| score(i))
             .filter(|(_, _, score)| *score < 1.0)
             .min_by(|a, b| a.2.total_cmp(&b.2))
             .map(|(i, limit, _)| (i, limit))
     }
 
-    /// Returns the uncertainty due to the removal of a term; `None` if its value is impossible, or for Stribeck friction, which
+    /// Returns the uncertainty due to the removal of a term; `None` if it is not excited, or for Stribeck friction, which
     /// resembles other friction only.
-    fn left_out(&self, i: usize, limit: f64) -> Option<LeftOut> {
+    fn left_out(&self, i: usize) -> Option<LeftOut> {
         let unknown = self.rank + i;
         let own = self.fit.inverse[(unknown, unknown)];
-        if self.terms[i].1 == Term::Stribeck || self.is_impossible(i) || own <= 0.0 {
+        if self.terms[i].1 == Term::Stribeck || own <= 0.0 {
             return None;
         }
+        let IfPresent { factor, square } = self.if_present(i)?;
         let mut change = self.fit.inverse.column(unknown) / own;
         change[unknown] = 0.0;
-        let square = self.value(i).powi(2) + self.fit.variance(unknown);
-        Some(LeftOut { term: i, evidence: self.evidence(i), limit, change, square })
+        Some(LeftOut { term: i, factor, change, square })
     }
 
-    /// Weights the effects of removed terms by the probability that they exist.
-    fn doubts(&self, left_out: &[LeftOut], log_samples: f64) -> Vec<Doubt> {
-        let is_rotor = |i: usize| self.terms[i].1 == Term::RotorInertia;
-        let kept = self.open.iter().filter(|&&i| self.keep[i] && is_rotor(i)).map(|&i| self.evidence(i));
-        let rotors = left_out.iter().filter(|l| is_rotor(l.term)).map(|l| l.evidence);
-        let rotors: Vec<f64> = rotors.chain(kept).collect();
-        let mut of_rotors = probabilities(&rotors, log_samples).into_iter();
-        let doubt = |l: &LeftOut| {
-            let probability = if is_rotor(l.term) {
-                of_rotors.next().unwrap_or(0.0)
-            } else {
-                // A term with exactly the needed evidence has a probability of one half.
-                (1.0 + (0.5 * (l.limit - l.evidence)).exp()).recip()
-            };
-            Doubt { change: l.change.clone(), variance: probability * l.square }
-        };
-        left_out.iter().map(doubt).collect()
+    /// Computes the probabilities of all open terms except Stribeck friction.
+    fn probabilities(&self) -> Vec<(usize, f64)> {
+        let kept = self.open.iter().filter(|&&i| self.keep[i] && self.terms[i].1 != Term::Stribeck);
+        let kept = kept.filter_map(|&i| Some((i, self.if_present(i)?.factor)));
+        let mut left: Vec<(usize, f64)> =
+            self.left_out.iter().map(|l| (l.term, l.factor)).chain(kept).collect();
+        let mut out = Vec::new();
+        while let Some(&(first, _)) = left.first() {
+            let kind = self.terms[first].1;
+            let (same, others): (Vec<_>, Vec<_>) =
+                left.into_iter().partition(|(i, _)| self.terms[*i].1 == kind);
+            let factors: Vec<f64> = same.iter().map(|(_, factor)| *factor).collect();
+            out.extend(same.iter().map(|(i, _)| *i).zip(probabilities(&factors)));
+            left = others;
+        }
+        out
     }
 
+    /// Returns the decision on a term. Its probability is not yet that given all joints.
     fn choice(&self, i: usize, needed: f64, names: &[String], summary: &Summary) -> TermChoice {
         let (row, term) = self.terms[i];
+        let evidence = self.evidence(i);
         let gain = self.fit.gain(self.rank + i);
         TermChoice {
             joint: names[row].clone(),
             term: term.name(),
             chosen: self.keep[i],
-            evidence: self.evidence(i),
+            evidence,
             needed,
             // Weighted by the noise, the squared residual of a joint equals its number of independent samples.
             gain: gain / (gain + summary.factors[row].independent.max(1.0)),
-            contradicted: term.is_nonnegative() && self.value(i) < 0.0,
+            contradicted: term.is_nonnegative() && self.value(i) < 0.0 && !self.keep[i],
+            // A term with exactly the needed evidence has a probability of one half.
+            probability: (1.0 + (0.5 * (needed - evidence)).exp()).recip(),
         }
     }
 }
@@ -342,26 +447,92 @@ pub(crate) fn select(
     let joints = summary.factors.iter().filter(|f| f.count > 0).count().max(1) as f64;
     let independent = summary.factors.iter().map(|f| f.independent).sum::<f64>() / joints;
     let log_samples = (independent / fit.growth).max(FEWEST_SAMPLES).ln();
-    let needed = log_samples + 2.0 * (open.len() as f64).ln();
+    let for_candidates = 2.0 * (open.len() as f64).ln();
     let (rank, keep) = (equations.rank(), vec![true; terms.len()]);
-    let mut candidates = Candidates { terms, rank, open, keep, fit, needed };
-    let (names, mut choices, mut left_out) = (equations.row_names(), Vec::new(), Vec::new());
+    let usual = usual_squares(equations, summary);
+    let mut candidates =
+        Candidates { terms, rank, open, keep, fit, usual, log_samples, for_candidates, left_out: Vec::new() };
+    let (names, mut choices) = (equations.row_names(), Vec::new());
     while let Some((i, limit)) = candidates.worst() {
-        left_out.extend(candidates.left_out(i, limit));
+        let left_out = candidates.left_out(i);
+        candidates.left_out.extend(left_out);
         candidates.keep[i] = false;
-        choices.push(candidates.choice(i, limit, &names, summary));
+        choices.push((i, candidates.choice(i, limit, &names, summary)));
         candidates.fit.remove(rank + i);
     }
     let kept = candidates.open.iter().filter(|&&i| candidates.keep[i]);
-    choices.extend(kept.map(|&i| candidates.choice(i, needed, &names, summary)));
+    choices.extend(kept.map(|&i| (i, candidates.choice(i, candidates.limit(i), &names, summary))));
+    let probabilities = candidates.probabilities();
+    for (i, choice) in &mut choices {
+        if let Some((_, probability)) = probabilities.iter().find(|(term, _)| term == i) {
+            choice.probability = *probability;
+        }
+    }
+    let mut choices: Vec<TermChoice> = choices.into_iter().map(|(_, choice)| choice).collect();
     choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
-    let doubts = candidates.doubts(&left_out, log_samples);
+    let doubt = |l: LeftOut| {
+        let (_, probability) = probabilities.iter().find(|(term, _)| *term == l.term)?;
+        Some(Doubt { change: l.change, variance: probability * l.square })
+    };
+    let doubts = candidates.left_out.into_iter().filter_map(doubt).collect();
     Ok(Selection { keep: candidates.keep, choices, doubts })
+}
+
+/// Returns the squared usual size of each term: that of a term with a share of [`TYPICAL`] of the force of its joint.
+fn usual_squares(equations: &Equations<'_>, summary: &Summary) -> Vec<f64> {
+    let rank = equations.rank();
+    let square = |(i, &(row, _)): (usize, &(usize, Term))| {
+        let (channel, factor) = (&equations.channels[row], &summary.factors[row]);
+        let Some(column) = channel.unknowns.iter().position(|unknown| *unknown == rank + i) else {
+            return 0.0;
+        };
+        let n = factor.unknowns();
+        let energy = |j: usize| (0..=n).map(|k| factor.triangle.at(k, j).powi(2)).sum::<f64>();
+        let own = energy(column);
+        if own > 0.0 { TYPICAL.powi(2) * energy(n) / own } else { 0.0 }
+    };
+    equations.terms.iter().enumerate().map(square).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{as_normal, probabilities};
+    use super::{IfPresent, as_normal, probabilities};
+
+    /// Logarithms of the Bayes factors of the information criterion.
+    fn factors(evidence: &[f64], samples: f64) -> Vec<f64> {
+        evidence.iter().map(|e| 0.5 * (e - samples.ln())).collect()
+    }
+
+    /// Reference: numerical integrals over the prior (normal, or its half above zero) times the likelihood, relative to the
+    /// likelihood at zero.
+    #[test]
+    fn bayes_factors_are_ratios_of_integrals() {
+        for (value, variance, usual) in
+            [(0.7_f64, 0.5_f64, 2.0_f64), (-0.4, 0.3, 0.1), (-1.5, 0.4, 3.0), (2.0, 0.2, 0.05)]
+        {
+            for one_sided in [false, true] {
+                let likelihood = |x: f64| (-0.5 * (x - value).powi(2) / variance).exp();
+                let prior = |x: f64| {
+                    let both = (-0.5 * x * x / usual).exp() / (std::f64::consts::TAU * usual).sqrt();
+                    if one_sided { 2.0 * both } else { both }
+                };
+                let (step, first) = (1e-4, if one_sided { 0 } else { -200_000 });
+                let sum: f64 = (first..200_000)
+                    .map(|k| (k as f64 + 0.5) * step)
+                    .map(|x| prior(x) * likelihood(x) * step)
+                    .sum();
+                let found =
+                    IfPresent::new(value * value / variance, value.signum(), variance, usual, 1e9, one_sided);
+                let expected = (sum / likelihood(0.0)).ln();
+                // The midpoint rule has an error of about step²/24.
+                assert!(
+                    (found.factor - expected).abs() < 1e-6,
+                    "{value} {one_sided}: {} {expected}",
+                    found.factor
+                );
+            }
+        }
+    }
 
     /// Reference: sum over all subsets of terms, where subsets of the same size have the same prior probability.
     #[test]
@@ -380,7 +551,7 @@ mod tests {
         }
         // The error of the midpoint rule is 1/(24 · 64²) = 1e-5 times the second derivative of the integrand, which is below a
         // hundred here.
-        for (found, expected) in probabilities(&evidence, samples.ln()).iter().zip(&with) {
+        for (found, expected) in probabilities(&factors(&evidence, samples)).iter().zip(&with) {
             assert!((found - expected / total).abs() < 1e-3, "{found} {}", expected / total);
         }
     }
@@ -388,11 +559,11 @@ mod tests {
     /// Tests that a weakly indicated term is probable if all joints indicate it, and improbable if no other joint does.
     #[test]
     fn weak_evidence_of_several_joints_adds_up() {
-        let log_samples = 18.0_f64.ln();
-        assert!(probabilities(&[3.2, 4.5, 3.5, 4.1], log_samples).iter().all(|p| *p > 0.5));
-        assert!(probabilities(&[1.0; 6], log_samples).iter().all(|p| *p < 0.15));
-        assert!(probabilities(&[1.0; 6], 1000.0_f64.ln()).iter().all(|p| *p < 0.015));
-        assert!(probabilities(&[1e6, 4.0], log_samples)[1] > 0.5);
+        let of = |evidence: &[f64], samples: f64| probabilities(&factors(evidence, samples));
+        assert!(of(&[3.2, 4.5, 3.5, 4.1], 18.0).iter().all(|p| *p > 0.5));
+        assert!(of(&[1.0; 6], 18.0).iter().all(|p| *p < 0.15));
+        assert!(of(&[1.0; 6], 1000.0).iter().all(|p| *p < 0.015));
+        assert!(of(&[1e6, 4.0], 18.0)[1] > 0.5);
     }
 
     /// Reference: quantiles of Student's t-distribution with an upper tail of 0.00135 (three standard deviations of the normal
