@@ -122,7 +122,7 @@ pub fn run(
     let mut filter: Option<FixedLag<'_>> = None;
     let mut state = Session::new(options, &equations, wanted, show);
     while let Some(rows) = reader.next_block(1)? {
-        context.go_on()?;
+        context.check_interrupted()?;
         let filter = match &mut filter {
             Some(filter) => filter,
             none => {

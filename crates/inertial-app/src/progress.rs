@@ -113,7 +113,7 @@ impl Context<'_> {
     }
 
     /// Returns [`Error::Interrupted`] if the work must stop.
-    pub fn go_on(&self) -> Result<()> {
+    pub fn check_interrupted(&self) -> Result<()> {
         if self.progress.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
     }
 

@@ -231,7 +231,7 @@ impl Recording {
         mut work: impl FnMut(&Prepared, &Forces, Measurements<'_>) -> Result<()>,
     ) -> Result<()> {
         for part in parts(equations.mechanism(), range, filter) {
-            context.go_on()?;
+            context.check_interrupted()?;
             let log = self.log.read(part.samples.clone())?;
             let measured = self.measured(equations, &log, part.beyond, &mut work);
             measured.at(&self.path)?;

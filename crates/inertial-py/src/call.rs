@@ -80,7 +80,7 @@ impl<'py> Call<'py> {
         let whole = move || {
             let done = work(&mut job)?;
             // After an interruption no file is written, however late the work ends.
-            job.context().go_on()?;
+            job.context().check_interrupted()?;
             job.files.finish()?;
             Ok::<T, Error>(done)
         };
