@@ -20,7 +20,7 @@ pub trait Inputs: Sync {
     }
 
     /// Reads the bytes of a file that the model `model` refers to, by its path from the folder of the model.
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
         self.included(model, name, most).map(String::into_bytes)
     }
 
@@ -157,11 +157,11 @@ impl Inputs for Given<'_> {
         }
     }
 
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
         if self.texts.contains_key(model) {
             self.included(model, name, most).map(String::into_bytes)
         } else {
-            self.others.beside(model, name, most)
+            self.others.referenced(model, name, most)
         }
     }
 

@@ -74,8 +74,8 @@ impl Source for Held {
         self.given().model(name, most)
     }
 
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
-        self.given().beside(model, name, most)
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.given().referenced(model, name, most)
     }
 
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
@@ -134,8 +134,8 @@ impl Source for Copies {
         self.disk.model(&self.path(name), most)
     }
 
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
-        self.disk.beside(model, name, most)
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.disk.referenced(model, name, most)
     }
 
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {

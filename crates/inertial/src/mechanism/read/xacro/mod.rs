@@ -232,7 +232,7 @@ impl Machine<'_> {
     }
 
     /// Returns a file name relative to the file being read.
-    fn beside(&self, name: &str) -> String {
+    fn resolve_path(&self, name: &str) -> String {
         let stack = self.stack.borrow();
         let folder = stack.last().and_then(|file| file.rsplit_once('/')).map(|(folder, _)| folder);
         match folder {
@@ -253,7 +253,7 @@ impl Machine<'_> {
     }
 
     fn load_yaml(&self, name: &str) -> Result<Value, Fault> {
-        let path = self.beside(name);
+        let path = self.resolve_path(name);
         let text = self.other_file(&path)?;
         yaml::read(self, &text)
             .map_err(|fault| Fault { message: format!("file \"{path}\": {}", fault.message), ..fault })
