@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Estimator, Positions};
-use crate::curves::{Curves, Told, Track};
+use crate::curves::{Curves, ReportedResidual, Track};
 use crate::estimate::{Estimate, Subject};
 use crate::identify::{check_holdout, check_writable, written};
 use crate::logs::LogOptions;
@@ -134,7 +134,8 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         let estimated = mechanism.clone().with_parameters(&result.parameters)?;
         let mut tracks = Vec::new();
         for (log, cut) in &logs {
-            let rows = |residuals: &[MomentumResidual]| residuals.iter().map(Told::from).collect();
+            let rows =
+                |residuals: &[MomentumResidual]| residuals.iter().map(ReportedResidual::from).collect();
             tracks.push(log.track(&estimated, 0..*cut, "fit", rows(&result.fit))?);
             tracks.push(log.track(&estimated, *cut..log.len(), "validation", rows(&result.validation))?);
         }
@@ -174,7 +175,7 @@ pub(crate) fn validate(
     drop(work);
     let result = validate_momentum(mechanism, &all.samples()).at(logs.join(", "))?;
     let curves = if draw {
-        let residuals: Vec<Told> = result.joints.iter().map(Told::from).collect();
+        let residuals: Vec<ReportedResidual> = result.joints.iter().map(ReportedResidual::from).collect();
         let tracks =
             read.iter().map(|log| log.track(mechanism, 0..log.len(), "validation", residuals.clone()));
         Some(Curves::of_tracks(tracks.collect::<Result<_>>()?))
@@ -257,7 +258,7 @@ impl Data {
         estimated: &Mechanism,
         range: Range<usize>,
         part: &'static str,
-        residuals: Vec<Told>,
+        residuals: Vec<ReportedResidual>,
     ) -> Result<Track> {
         let (nq, nv) = (estimated.nq(), estimated.nv());
         let mut workspace = Workspace::new(estimated);
@@ -273,7 +274,7 @@ impl Data {
             quantity: "momentum",
             start: self.start + range.start as f64 / self.rate,
             rate: self.rate,
-            told: residuals,
+            reported: residuals,
             units: [["N s"; 3], ["N m s"; 3]].concat(),
             measured: self.momentum[6 * range.start..6 * range.end].to_vec(),
             predicted,

@@ -11,7 +11,7 @@ use inertial_data::{Log, Need, Options as DataOptions, Prepared, prepare, prepar
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::curves::{Curves, Piece, Told, Track};
+use crate::curves::{Curves, Piece, ReportedResidual, Track};
 use crate::estimate::{Estimate, Subject};
 use crate::identify::{check_holdout, check_writable};
 use crate::logs::LogOptions;
@@ -255,7 +255,7 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
                 quantity: "force",
                 start: prepared.t[range.start],
                 rate: prepared.rate_hz,
-                told: residuals.iter().map(Told::from).collect(),
+                reported: residuals.iter().map(ReportedResidual::from).collect(),
                 units: [["N"; 3], ["N m"; 3]].concat(),
                 measured: measured[6 * range.start..6 * range.end].to_vec(),
                 predicted: single.readings(&equations, &all, &motion.part(range.clone()), &result)?,

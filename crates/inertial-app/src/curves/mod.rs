@@ -126,19 +126,19 @@ pub struct Curves {
 
 /// Residuals of a coordinate according to the result.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct ReportedResidual {
     joint: String,
     rms: f64,
     relative_rms: f64,
 }
 
-impl From<&Residual> for Told {
+impl From<&Residual> for ReportedResidual {
     fn from(r: &Residual) -> Self {
         Self { joint: r.joint.clone(), rms: r.rms, relative_rms: r.relative_rms }
     }
 }
 
-impl From<&MomentumResidual> for Told {
+impl From<&MomentumResidual> for ReportedResidual {
     fn from(r: &MomentumResidual) -> Self {
         Self { joint: r.joint.clone(), rms: r.rms, relative_rms: r.relative_rms }
     }
@@ -151,13 +151,13 @@ pub struct Piece {
     /// Use of the samples: `fit` or `validation`.
     pub part: &'static str,
     /// Residuals of the result over all parts with this use, by coordinate.
-    pub residuals: Vec<Told>,
+    pub residuals: Vec<ReportedResidual>,
 }
 
 impl Piece {
     /// Creates a part of a log with the residuals of the result.
     pub fn new(range: Range<usize>, part: &'static str, residuals: &[Residual]) -> Self {
-        Self { range, part, residuals: residuals.iter().map(Told::from).collect() }
+        Self { range, part, residuals: residuals.iter().map(ReportedResidual::from).collect() }
     }
 }
 
@@ -210,12 +210,12 @@ impl Curves {
     ) -> Result<()> {
         let units = units(equations);
         let (samples, rate) = (piece.range.len(), recording.rate_hz());
-        let told = |name: String| {
+        let reported = |name: String| {
             let found = piece.residuals.iter().find(|r| r.joint == name).cloned();
-            found.unwrap_or(Told { joint: name, ..Told::default() })
+            found.unwrap_or(ReportedResidual { joint: name, ..ReportedResidual::default() })
         };
         let names = equations.row_names().into_iter();
-        let mut rows: Vec<Row> = names.map(|name| Row::new(samples, bucket, rate, told(name))).collect();
+        let mut rows: Vec<Row> = names.map(|name| Row::new(samples, bucket, rate, reported(name))).collect();
         let mut start = None;
         recording.predict(context, equations, piece.range.clone(), values, |part| {
             start = start.or(part.t.first().copied());

@@ -1,6 +1,6 @@
 //! Curves of values that were predicted elsewhere: momenta, and readings of a force/torque sensor.
 
-use super::{Curve, Curves, Film, Row, Sample, Told, bucket, step};
+use super::{Curve, Curves, Film, ReportedResidual, Row, Sample, bucket, step};
 
 /// Measured and predicted values of one log, or of a part of it, sample by sample.
 pub struct Track {
@@ -15,7 +15,7 @@ pub struct Track {
     /// Sampling rate (Hz).
     pub rate: f64,
     /// Residuals of each row according to the result.
-    pub told: Vec<Told>,
+    pub reported: Vec<ReportedResidual>,
     /// Unit of each row.
     pub units: Vec<&'static str>,
     /// Measured values of all rows.
@@ -40,17 +40,18 @@ impl Curves {
             let samples = track.counts.len();
             let mut film = Film::new(samples, track.rate, films);
             film.take(&track.q, samples);
-            let count = track.told.len();
-            let rows =
-                track.told.into_iter().zip(track.units).enumerate().filter_map(|(row, (told, unit))| {
-                    let mut out = Row::new(samples, bucket, track.rate, told);
+            let count = track.reported.len();
+            let rows = track.reported.into_iter().zip(track.units).enumerate().filter_map(
+                |(row, (reported, unit))| {
+                    let mut out = Row::new(samples, bucket, track.rate, reported);
                     for (s, &counts) in track.counts.iter().enumerate() {
                         let (measured, predicted) =
                             (track.measured[s * count + row], track.predicted[s * count + row]);
                         out.push(&Sample { measured, predicted, counts, fitted: counts, friction: None });
                     }
                     out.finish((unit, ""))
-                });
+                },
+            );
             let curve = Curve {
                 log: track.log,
                 part: track.part,
