@@ -28,7 +28,7 @@ pub struct Outcome {
     /// Measured quantities.
     pub measured: &'static str,
     /// Criterion that was minimized.
-    pub criterion: Reached,
+    pub criterion: CriterionValue,
     /// Length (s).
     pub duration: f64,
     /// Sampling rate (Hz).
@@ -88,7 +88,7 @@ fn meaning(own: &Options, mechanism: &Mechanism) -> &'static str {
 
 /// Value of the criterion.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Reached {
+pub struct CriterionValue {
     /// Name of the criterion.
     pub name: &'static str,
     /// Meaning of its value.
@@ -129,7 +129,7 @@ impl Outcome {
                 dof: mechanism.nv(),
             },
             measured: measured(own, mechanism).name(),
-            criterion: Reached {
+            criterion: CriterionValue {
                 name: own.criterion(measured(own, mechanism)).name(),
                 meaning: meaning(own, mechanism),
                 value: design.criterion,
