@@ -229,7 +229,7 @@ impl<'a, 'e, 'm> Session<'a, 'e, 'm> {
         data.keep = Some(&keep);
         data.independent =
             self.waiting.iter().map(|s| s.independent).sum::<f64>() / self.waiting.len() as f64;
-        online.absorb(&data)?;
+        online.update(&data)?;
         self.waiting.clear();
         Ok(())
     }

@@ -356,7 +356,7 @@ impl Online {
         let take = || {
             lock(&self.stream).with_dependent_mut(|problem, online| {
                 let equations = problem.borrow_dependent();
-                measured(equations, &self.dynamics, count, slices, |data| online.absorb(data))
+                measured(equations, &self.dynamics, count, slices, |data| online.update(data))
             })
         };
         let done = if count < MANY {
