@@ -75,7 +75,7 @@ pub fn scene(bytes: &[u8]) -> bool {
 /// Expands macros, then uses the model.
 pub fn macros(bytes: &[u8]) -> bool {
     let text = &String::from_utf8_lossy(bytes);
-    match read::xacro::expand(text, "robot.xacro", &[], &read::xacro::Alone) {
+    match read::xacro::expand(text, "robot.xacro", &[], &read::xacro::NoFiles) {
         Ok(expanded) => model(expanded.text.as_bytes()),
         Err(error) => refused(&error.into()),
     }

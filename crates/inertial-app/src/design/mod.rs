@@ -19,7 +19,7 @@ use crate::note::SearchEnd;
 use crate::progress::Unit;
 use crate::setting::Setting;
 use crate::{Context, Error, Located, Model, Result, ensure_option};
-pub use outcome::{Format, ModelSize, Outcome, CriterionValue};
+pub use outcome::{CriterionValue, Format, ModelSize, Outcome};
 use subject::{measured, on_plate, room, subject};
 
 /// Options of a design.

@@ -226,7 +226,7 @@ impl xacro::Files for Surroundings<'_> {
 
     fn package(&self, name: &str) -> Result<String, String> {
         if !self.is_file() {
-            return xacro::Alone.package(name);
+            return xacro::NoFiles.package(name);
         }
         self.inputs.package(self.model, name).ok_or_else(|| {
             format!(
