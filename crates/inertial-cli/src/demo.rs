@@ -92,8 +92,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         "slow-motion" => return slow_motion::run(shell, args.json, args.out.as_deref()),
         "space-robot" => {
             let plots = args.plots.as_deref();
-            let wanted = space_robot::Wanted { published: args.published, json: args.json, plots };
-            return space_robot::run(shell, &wanted);
+            let options = space_robot::Options { published: args.published, json: args.json, plots };
+            return space_robot::run(shell, &options);
         }
         _ => {}
     }
