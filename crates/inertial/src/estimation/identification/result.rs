@@ -278,8 +278,8 @@ pub struct Identification {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_left_out: Option<f64>,
     /// Combinations of unknowns that the motion did not excite. Adding any of them does not change a prediction.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_shown: Vec<BTreeMap<String, f64>>,
+    #[serde(rename = "not_shown", skip_serializing_if = "Vec::is_empty")]
+    pub unexcited: Vec<BTreeMap<String, f64>>,
     /// Unknowns that are significant against the noise, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub essential: Option<Essential>,
