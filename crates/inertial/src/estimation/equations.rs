@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nalgebra::DVector;
 
 use crate::dynamics::{ClosedMechanism, InverseDynamics, Samples};
-use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::stribeck::StribeckCurve;
 use crate::estimation::joint_model::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::mechanism::{Base, JointType, Mechanism};
@@ -179,8 +179,8 @@ impl<'m> Equations<'m> {
     }
 
     /// Returns speed and exponent of the Stribeck friction of the drive of a coordinate, if it has any.
-    pub fn bend(&self, coordinate: usize) -> Option<Bend> {
-        self.motors[coordinate].bend
+    pub fn stribeck_curve(&self, coordinate: usize) -> Option<StribeckCurve> {
+        self.motors[coordinate].stribeck
     }
 
     /// Returns the number of base parameters.
@@ -231,7 +231,7 @@ impl<'m> Equations<'m> {
     pub(crate) fn with_motors(&self, motors: Vec<Motor>) -> Self {
         let mut out = self.clone();
         out.terms.clone_from(&self.all_terms);
-        out.terms.retain(|&(v, term)| term != Term::Stribeck || motors[v].bend.is_some());
+        out.terms.retain(|&(v, term)| term != Term::Stribeck || motors[v].stribeck.is_some());
         (out.motors, out.wide) = (motors, false);
         out.number();
         out
@@ -302,8 +302,11 @@ impl<'m> Equations<'m> {
         for &(v, term) in &self.terms {
             for (row, _) in terms::rows(term, v, &self.motors[v]) {
                 if term == Term::Stribeck {
-                    for bend in Bend::nodes(self.model.stribeck_exponents()) {
-                        want(row, Feature { bend: Some(bend), ..Feature::new(term, &self.motors[v]) });
+                    for stribeck in StribeckCurve::nodes(self.model.stribeck_exponents()) {
+                        want(
+                            row,
+                            Feature { stribeck: Some(stribeck), ..Feature::new(term, &self.motors[v]) },
+                        );
                     }
                 } else {
                     want(row, Feature::new(term, &self.motors[v]));
@@ -454,8 +457,8 @@ fn described(feature: &Feature, coordinates: &[String], row: usize, given: &[Giv
             feature.shaft.iter().map(|(v, x)| format!("{x}*{}", coordinates[*v])).collect();
         out.push(format!("of {}", parts.join("+")));
     }
-    if let Some(bend) = feature.bend {
-        out.push(format!("at {:.4} exponent {}", bend.speed, bend.exponent));
+    if let Some(stribeck) = feature.stribeck {
+        out.push(format!("at {:.4} exponent {}", stribeck.speed, stribeck.exponent));
     }
     out.join(" ")
 }

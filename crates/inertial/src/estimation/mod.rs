@@ -58,7 +58,7 @@ pub use identification::result::{
     BodyEstimate, Identification, JointEstimate, LeastNorm, ModelSize, ParameterEstimate, Tensor, TorqueLag,
 };
 pub use joint_model::expression::{Expression, FormulaState, Meaning, Variable};
-pub use joint_model::stribeck::Bend;
+pub use joint_model::stribeck::StribeckCurve;
 pub use joint_model::terms::{AutoTerms, Coupling, GivenTerm, JointModel, JointTerms, Term};
 pub use least_squares::compact::CompactSummary;
 pub use least_squares::essential::Essential;

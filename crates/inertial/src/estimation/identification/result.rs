@@ -401,8 +401,8 @@ pub(crate) fn joints(
             Term::CoulombPositive => &mut joint.coulomb_positive,
             Term::CoulombNegative => &mut joint.coulomb_negative,
             Term::Stribeck => {
-                joint.stribeck_velocity = equations.bend(v).map(|b| b.speed);
-                joint.stribeck_exponent = equations.bend(v).map(|b| b.exponent);
+                joint.stribeck_velocity = equations.stribeck_curve(v).map(|b| b.speed);
+                joint.stribeck_exponent = equations.stribeck_curve(v).map(|b| b.exponent);
                 &mut joint.stribeck
             }
             Term::Offset => &mut joint.offset,
