@@ -193,8 +193,8 @@ fn check_chart<C: Chart>(seed: u64) {
         assert!((at.log_det() - p.determinant().ln()).abs() < 1e-10);
         let s = Matrix4::from_fn(|_, _| next());
         let s = s + s.transpose();
-        let (slope, bend) = at.log_det_slope();
-        let (jacobian, second) = (at.jacobian(), at.bend(&s));
+        let (slope, bend) = at.log_det_derivatives();
+        let (jacobian, second) = (at.jacobian(), at.trace_hessian(&s));
         let unit = |i: usize, h: f64| SVector::<f64, 10>::from_fn(|k, _| if k == i { h } else { 0.0 });
         let parameters = |c: &C| PseudoInertia(c.matrix()).to_inertia().parameters();
         let value = |c: &C| s.dot(&c.matrix());
@@ -377,7 +377,7 @@ fn the_euclidean_pull_is_the_entropic_prior_to_second_order() {
     let inverse = p.try_inverse().unwrap();
     let zero = || problem(&DMatrix::zeros(1, 10), &DVector::zeros(1), vec![Cone::new(0)], vec![]);
     let (mut euclidean, mut entropic) = (zero(), zero());
-    euclidean.pull_body(0, &p.cholesky().unwrap(), 0.7);
+    euclidean.add_body_prior(0, &p.cholesky().unwrap(), 0.7);
     entropic.cones[0] = Cone { offset: 0, prior_weight: 0.7, prior: inverse };
     let at = |x: SVector<f64, 10>| DVector::from_column_slice(x.as_slice());
     let base = entropic.cost(&at(body));
