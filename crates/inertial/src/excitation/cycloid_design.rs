@@ -3,7 +3,7 @@
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::certificate::Certificate;
-use super::clearance::Room;
+use super::clearance::CollisionModel;
 use super::columns::Columns;
 use super::cycloid::{SeededFlight, Seeds, direction_combinations};
 use super::design_options::{Design, Progress};
@@ -58,7 +58,7 @@ pub struct CycloidOptions {
     /// them.
     pub limits: DefaultLimits,
     /// Obstacles around the robot, in the frame of its base.
-    pub room: Room,
+    pub collisions: CollisionModel,
     /// Number of searches from different random starts.
     pub starts: usize,
     /// Number of steps of each search.
@@ -81,7 +81,7 @@ impl CycloidOptions {
             combinations: Combinations::First(20),
             seeds: None,
             limits: DefaultLimits::default(),
-            room: Room::default(),
+            collisions: CollisionModel::default(),
             starts: 4,
             steps: usize::MAX,
             seed: 1,
@@ -224,7 +224,7 @@ impl<'m> Problem<'_, 'm> {
         let mut source = SplitMix::new(seed);
         let mut uniform = || (source.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let joints = flight.flight.moved.iter().filter(|m| m.joint.is_some());
-        let place = |m: &super::flight::Moved| {
+        let place = |m: &super::flight::MovableCoordinate| {
             let (low, high) = (m.limits.lower, m.limits.upper);
             let part = uniform();
             match (low.is_finite(), high.is_finite()) {
@@ -247,7 +247,7 @@ impl<'m> Problem<'_, 'm> {
         let columns = Columns::named(self.mechanism, self.regrouping)?;
         let all = moved(self.mechanism);
         let coordinates = flight_coordinates(self.mechanism, &all, limits);
-        let held = FlightLimits::new(self.mechanism, &all, &self.options.room, limits.margin);
+        let held = FlightLimits::new(self.mechanism, &all, &self.options.collisions, limits.margin);
         let trajectory = flight.trajectory(seeds)?;
         let least = held.least(&trajectory, CHECK_RATE)?;
         let usage = usage(&coordinates, &held, &trajectory, &least)?;
