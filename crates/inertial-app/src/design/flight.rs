@@ -1,6 +1,6 @@
 //! Design of motions for free-flying robots.
 
-use inertial::excitation::pruning::Reading;
+use inertial::excitation::pruning::PruningRule;
 use inertial::excitation::{
     Combinations, CycloidOptions, Design, FlightOptions, design_cycloids, design_flight,
 };
@@ -126,9 +126,9 @@ fn cycloids(
         o.combinations = match own.combinations {
             Choice::First => Combinations::First(intervals),
             Choice::Best => Combinations::Best(intervals),
-            Choice::Printed => Combinations::Pruned(Reading::Printed),
-            Choice::Refreshed => Combinations::Pruned(Reading::Refreshed),
-            Choice::Counted => Combinations::Pruned(Reading::Counted),
+            Choice::Printed => Combinations::Pruned(PruningRule::Printed),
+            Choice::Refreshed => Combinations::Pruned(PruningRule::Refreshed),
+            Choice::Counted => Combinations::Pruned(PruningRule::Counted),
         };
         o.seeds = seeds;
         o.limits = own.limits();

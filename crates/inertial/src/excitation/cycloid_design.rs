@@ -12,7 +12,7 @@ use super::flight_design::{CHECK_RATE, usage};
 use super::flight_limits::FlightLimits;
 use super::limits::DefaultLimits;
 use super::motion_search::Watched;
-use super::pruning::{PruneOptions, Reading, prune, select};
+use super::pruning::{PruneOptions, PruningRule, prune, select};
 use crate::identifiability::Regrouping;
 use crate::linalg::SplitMix;
 use crate::mechanism::Mechanism;
@@ -35,7 +35,7 @@ pub enum Combinations {
     /// Most informative combinations ([`select`]).
     Best(usize),
     /// Combinations that algorithm 1 keeps, in one of three interpretations.
-    Pruned(Reading),
+    Pruned(PruningRule),
 }
 
 /// Options of [`design_cycloids`].
@@ -171,10 +171,10 @@ impl<'m> Problem<'_, 'm> {
         let kept = match self.options.combinations {
             Combinations::First(_) => return Ok(None),
             Combinations::Best(count) => select(&all.intervals(seeds, Some(&self.options.noise))?, count)?,
-            Combinations::Pruned(reading) => {
+            Combinations::Pruned(rule) => {
                 let intervals = all.intervals(seeds, None)?;
                 let rows = 6 * ((all.flight.samples() - 1) / all.directions().len());
-                prune(&intervals, rows, &PruneOptions { reading, ..PruneOptions::default() })?
+                prune(&intervals, rows, &PruneOptions { rule, ..PruneOptions::default() })?
             }
         };
         Ok(Some(kept.into_iter().map(|i| all.directions()[i].clone()).collect()))

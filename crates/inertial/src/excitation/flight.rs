@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, Matrix6};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::Basis;
-use super::free_flight::{Instant, InstantGradient};
+use super::free_flight::{MomentumState, MomentumStateGradient};
 use super::limits::{DefaultLimits, coordinates};
 use super::plan::Coordinate;
 use super::trajectory::Trajectory;
@@ -50,7 +50,7 @@ impl<'m> Flight<'m> {
         duration: f64,
         rate: f64,
     ) -> Result<Self> {
-        Instant::new(mechanism, columns)?;
+        MomentumState::new(mechanism, columns)?;
         check_wheels(mechanism)?;
         let moved = moved(mechanism);
         // The constructor of the trajectory checks basis, duration and rate.
@@ -113,7 +113,7 @@ impl<'m> Flight<'m> {
         &self,
         coefficients: &[f64],
         start: impl Fn() -> R + Sync,
-        each: impl Fn(&mut Instant<'m>, usize, &FlightState, &mut R) -> Result<()> + Sync,
+        each: impl Fn(&mut MomentumState<'m>, usize, &FlightState, &mut R) -> Result<()> + Sync,
     ) -> Result<Vec<R>> {
         if coefficients.len() != self.coefficients() {
             return Err(Error::Dimension {
@@ -126,7 +126,7 @@ impl<'m> Flight<'m> {
         (0..count.div_ceil(PART))
             .into_par_iter()
             .map(|part| {
-                let mut instant = Instant::new(self.mechanism, &self.columns)?;
+                let mut instant = MomentumState::new(self.mechanism, &self.columns)?;
                 let mut state = FlightState {
                     q: self.mechanism.assembly().to_vec(),
                     v: vec![0.0; self.mechanism.nv()],
@@ -302,7 +302,7 @@ impl<'m> Flight<'m> {
     }
 
     fn start(&self) -> Collected {
-        let instant = InstantGradient::new(self.mechanism);
+        let instant = MomentumStateGradient::new(self.mechanism);
         Collected { instant, sum: vec![0.0; self.coefficients()] }
     }
 
@@ -383,7 +383,7 @@ struct FlightState {
 
 /// Accumulated gradient with respect to the coefficients.
 struct Collected {
-    instant: InstantGradient,
+    instant: MomentumStateGradient,
     sum: Vec<f64>,
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::clearance::{CollisionModel, add_contact};
 use super::flight::{MovableCoordinate, PART};
-use super::free_flight::Instant;
+use super::free_flight::MomentumState;
 use super::limits::{METRES, Usage};
 use super::trajectory::Trajectory;
 use crate::Result;
@@ -168,7 +168,7 @@ fn sign(v: f64) -> f64 {
 /// Memory of one thread.
 pub(super) struct Memory<'l> {
     limits: &'l FlightLimits,
-    instant: Instant<'l>,
+    instant: MomentumState<'l>,
     scratch: Scratch,
     workspace: Workspace,
     q: Vec<f64>,
@@ -191,7 +191,7 @@ impl<'l> Memory<'l> {
         q[7..].copy_from_slice(&mechanism.assembly()[7..]);
         Ok(Self {
             limits,
-            instant: Instant::new(mechanism, &[])?,
+            instant: MomentumState::new(mechanism, &[])?,
             scratch: limits.dynamics.scratch(),
             workspace: Workspace::new(mechanism),
             q,

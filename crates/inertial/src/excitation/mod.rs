@@ -40,7 +40,7 @@ mod trajectory;
 mod write;
 
 pub use basis::{Basis, Profile};
-pub use certificate::{Certificate, Expectation};
+pub use certificate::{Certificate, ExpectedAccuracy};
 pub use clearance::{Capsule, CollisionModel};
 pub use columns::{Columns, JointColumn, Stribeck};
 pub use criteria::{Criterion, Value};
@@ -50,7 +50,7 @@ pub use design_options::{Design, DesignOptions, Family, Progress, Subject};
 pub use flight::{Flight, MovableCoordinate, PublishedCost};
 pub use flight_design::{FlightOptions, design_flight};
 pub use flight_limits::flight_forces;
-pub use free_flight::{Instant, InstantGradient};
+pub use free_flight::{MomentumState, MomentumStateGradient};
 pub use information::Evaluator;
 pub use limits::{DefaultLimits, Usage, coordinates};
 pub use motion::{BASE_COORDINATES, Motion, base_state};

@@ -5,10 +5,10 @@
 use crate::common::{Rng, assert_close};
 use inertial::dynamics::{Workspace, forward_kinematics, kinetic_energy};
 use inertial::excitation::cycloid::{SeededFlight, direction_combinations};
-use inertial::excitation::pruning::{PruneOptions, Reading, prune, select};
+use inertial::excitation::pruning::{PruneOptions, PruningRule, prune, select};
 use inertial::excitation::{
-    Basis, CollisionModel, Criterion, DefaultLimits, Design, Flight, FlightOptions, Instant, InstantGradient,
-    ModelAggregation, design_flight, flight_forces,
+    Basis, CollisionModel, Criterion, DefaultLimits, Design, Flight, FlightOptions, ModelAggregation,
+    MomentumState, MomentumStateGradient, design_flight, flight_forces,
 };
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use inertial::linalg::Triangle;
@@ -72,7 +72,7 @@ fn an_instant_is_that_of_the_simulator() {
         let robot = robot(&mut rng, 1 + case % 5, Rng::joint);
         let (q, mut v) = (rng.positions(&robot), rng.values(robot.nv(), 1.0));
         let wheels = rng.values(4, 10.0);
-        let mut instant = Instant::new(&robot, &base_columns(&robot)).unwrap();
+        let mut instant = MomentumState::new(&robot, &base_columns(&robot)).unwrap();
         instant.set(&q, &v, &wheels).unwrap();
         FreeFlyer::new(&robot).unwrap().respond(&q, &mut v, &wheels).unwrap();
         let twist = instant.base_twist();
@@ -92,7 +92,7 @@ fn instants_differentiate() {
         let g = DMatrix::from_fn(columns.len(), 6, |_, _| rng.range(-1.0, 1.0));
         let y = DMatrix::from_fn(6, robot.nv(), |_, _| rng.range(-1.0, 1.0));
         let w = Vector6::from_fn(|_, _| rng.range(-1.0, 1.0));
-        let mut instant = Instant::new(&robot, &columns).unwrap();
+        let mut instant = MomentumState::new(&robot, &columns).unwrap();
         let mut value = |q: &[f64], v: &[f64], wheels: &[f64]| {
             instant.set(q, v, wheels).unwrap();
             (&instant.k * &g).trace() - y.dot(instant.momentum_matrix())
@@ -124,7 +124,7 @@ fn instants_differentiate() {
             slopes[2].push((value(&q, &v, &spun(h)) - value(&q, &v, &spun(-h))) / (2.0 * h));
         }
         instant.set(&q, &v, &wheels).unwrap();
-        let mut gradient = InstantGradient::new(&robot);
+        let mut gradient = MomentumStateGradient::new(&robot);
         instant.pull(&g, Some(&y), Some(&w), &mut gradient);
         // The coordinates of the base have no effect: its motion follows from the momentum.
         let [dq, dv, dw] = slopes;
@@ -285,9 +285,9 @@ fn directions_and_pruning() {
     assert!(seeds.cost < first.cost && seeds.range.iter().all(|r| *r > 0.0 && *r <= 0.2));
     let intervals = flight.intervals(&seeds, None).unwrap();
     assert_eq!(intervals.len(), 32);
-    let kept =
-        |reading| prune(&intervals, 60, &PruneOptions::default().with(|o| o.reading = reading)).unwrap();
-    let [printed, refreshed, counted] = [Reading::Printed, Reading::Refreshed, Reading::Counted].map(kept);
+    let kept = |rule| prune(&intervals, 60, &PruneOptions::default().with(|o| o.rule = rule)).unwrap();
+    let [printed, refreshed, counted] =
+        [PruningRule::Printed, PruningRule::Refreshed, PruningRule::Counted].map(kept);
     assert!(refreshed.len() <= printed.len(), "{} of {}", refreshed.len(), printed.len());
     assert!(counted.len() < refreshed.len() && counted.is_sorted());
     // With the printed criterion every interval is better than the first: nothing is pruned.
