@@ -153,8 +153,8 @@ impl BodyVerdict {
         half_units: Option<&Parameters<f64>>,
     ) -> Result<Self> {
         let Verdict { mut violations, pseudo_inertia_min_eigenvalue, .. } =
-            consistency::judge(inertia, tolerance).at(name)?;
-        let printed = |units| consistency::judge_printed(&inertia.parameters(), units).at(name);
+            consistency::check_inertia(inertia, tolerance).at(name)?;
+        let printed = |units| consistency::check_rounded_inertia(&inertia.parameters(), units).at(name);
         let rounding = half_units.map(printed).transpose()?;
         if rounding.is_some_and(|r| r.consistent) {
             violations.clear();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::linalg::{Triangle, symmetric_eigen};
 use inertial::optimize::chart::{self, Chart};
 use inertial::optimize::log_cholesky::LogCholesky;
@@ -337,7 +337,7 @@ fn random_starts_lead_to_one_optimum_and_a_stop_at_any_step_leaves_bodies_that_e
             last = found.cost;
             for cone in &random.problem.cones {
                 let body = PseudoInertia(cone.matrix(&found.x)).to_inertia();
-                assert!(judge(&body, DEFAULT_TOLERANCE).unwrap().is_consistent() || body.mass == 0.0);
+                assert!(check_inertia(&body, DEFAULT_TOLERANCE).unwrap().is_consistent() || body.mass == 0.0);
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::common;
 use crate::common::{Rng, reference_rnea};
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::dynamics::{InverseDynamics, Samples, Workspace, base_wrench, forward_kinematics};
 use inertial::estimation::{
     Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Measurements, Online, PayloadLink,
@@ -495,7 +495,7 @@ fn the_measured_prior_is_a_body() {
         let values = std::array::from_fn(|_| rng.range(-2.0, 2.0));
         let errors = std::array::from_fn(|_| rng.range(0.0, 2.0));
         let prior = measured_prior(&values, &errors);
-        assert!(judge(&prior, DEFAULT_TOLERANCE).unwrap().is_consistent());
+        assert!(check_inertia(&prior, DEFAULT_TOLERANCE).unwrap().is_consistent());
         assert!(PseudoInertia::from(&prior).0.cholesky().is_some());
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, judge};
+use crate::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, check_inertia};
 use crate::estimation::consistent::intervals::Interval;
 use crate::estimation::consistent::posterior::Posterior;
 use crate::estimation::diagnosis::deviations::Deviation;
@@ -83,7 +83,7 @@ pub struct BodyEstimate {
 impl BodyEstimate {
     /// Creates the estimate of a body and checks its physical consistency.
     pub fn new(name: &str, inertia: &Inertia<f64>) -> Result<Self> {
-        let verdict = judge(inertia, DEFAULT_TOLERANCE)?;
+        let verdict = check_inertia(inertia, DEFAULT_TOLERANCE)?;
         let t = inertia.about_com();
         Ok(Self {
             name: name.to_owned(),
