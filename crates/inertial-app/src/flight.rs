@@ -10,7 +10,7 @@ use inertial::estimation::momentum_identification::{
 use inertial::estimation::{Estimator as Library, IdentifyOptions, Validation};
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
 use inertial::mechanism::{Base, DEFAULT_SNAP, Mechanism};
-use inertial_data::{Cutoff, Log, Need, Options as DataOptions, prepare};
+use inertial_data::{Cutoff, Log, Options as DataOptions, Requirement, prepare};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -212,8 +212,8 @@ impl Data {
             o.cutoff = Cutoff::Off;
             o.decimate = 1;
             o.slow = 0.0;
-            o.torques = Need::Optional;
-            o.base_pose = Need::Optional;
+            o.torques = Requirement::Optional;
+            o.base_pose = Requirement::Optional;
             o.extra = given.iter().map(|&k| MOMENTUM[k].to_owned()).collect();
             o.trust_units = own.log.trust_units;
         });

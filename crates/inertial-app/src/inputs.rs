@@ -213,7 +213,7 @@ const BLOCK: usize = 8192;
 impl Columns {
     fn open(log: &Log, source: &Source) -> Result<Box<dyn Reader>> {
         let reader = Self { log: log.clone(), selected: (0..log.names().len()).collect(), next: 0 };
-        Ok(inertial_data::renamed(Box::new(reader), source)?)
+        Ok(inertial_data::with_standard_names(Box::new(reader), source)?)
     }
 }
 
@@ -245,7 +245,7 @@ impl Reader for Columns {
         }))
     }
 
-    fn share(&self) -> Option<f64> {
+    fn fraction_read(&self) -> Option<f64> {
         Some(self.next as f64 / self.log.len().max(1) as f64)
     }
 }

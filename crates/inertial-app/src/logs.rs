@@ -6,7 +6,7 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, LogSource, Measurements, RowFilter, Summary};
 use inertial::mechanism::Mechanism;
 use inertial_data::{
-    ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source, TimedRows,
+    ColumnMap, Cutoff, Filter, Options, Prepared, PreparedLog, Reader, Requirement, Source, TimedRows,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -232,7 +232,7 @@ impl LogOptions {
     pub fn prepare(&self, context: &Context<'_>, mechanism: &Mechanism, name: &str) -> Result<Prepared> {
         self.check()?;
         let mut reader = self.reader(context, Some(mechanism), name)?;
-        Ok(PreparedLog::new(mechanism, reader.as_mut(), &self.options(&[]))?.whole()?)
+        Ok(PreparedLog::new(mechanism, reader.as_mut(), &self.options(&[]))?.read_all()?)
     }
 
     /// Opens a log of any format with the column map; other columns are recognized by the joint names of the mechanism.
@@ -266,12 +266,12 @@ impl LogOptions {
         mechanism: &Mechanism,
         name: &str,
         extra: &[String],
-        torques: Need,
+        torques: Requirement,
     ) -> Result<PreparedLog> {
         self.check()?;
         let options = self.options(extra).with(|o| o.torques = torques);
         let mut reader = self.reader(context, Some(mechanism), name)?;
-        let log = PreparedLog::watched(mechanism, &mut reader, &options, &mut |share| {
+        let log = PreparedLog::with_progress(mechanism, &mut reader, &options, &mut |share| {
             context.progress.share(PREPARED * share);
         })
         .map_err(held_joints)?;

@@ -7,7 +7,7 @@ use inertial::estimation::{
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism, write};
 use inertial::spatial::{Inertia, Parameters};
-use inertial_data::{Log, Need, Options as DataOptions, Prepared, prepare, prepare_columns};
+use inertial_data::{Log, Options as DataOptions, Prepared, Requirement, prepare, prepare_columns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -332,7 +332,7 @@ fn from_joints(
     link: &str,
 ) -> Result<(Prepared, SensorMotion)> {
     options.extra = WRENCH_NAMES.iter().map(|&n| n.to_owned()).collect();
-    (options.torques, options.poses) = (Need::Optional, true);
+    (options.torques, options.poses) = (Requirement::Optional, true);
     let prepared = prepare(mechanism, log, &options)?;
     held_beyond(mechanism, link, &prepared)?;
     let motion = SensorMotion::from_joints(mechanism, link, &prepared.q, &prepared.v, &prepared.a)?;

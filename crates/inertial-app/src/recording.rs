@@ -12,7 +12,7 @@ use inertial::estimation::{
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Force, Inertia, Pose};
-use inertial_data::{Need, Prepared, PreparedLog};
+use inertial_data::{Prepared, PreparedLog, Requirement};
 use nalgebra::Vector3;
 
 use crate::logs::{LogOptions, PREPARED, parts};
@@ -90,7 +90,11 @@ impl Recording {
             options.reader(context, Some(mechanism), path)?.names().to_vec()
         };
         let contacts = contacts(mechanism, &names, &mut further).at(path)?;
-        let joints = if measured == Some(Measured::BaseWrench) { Need::Optional } else { Need::Required };
+        let joints = if measured == Some(Measured::BaseWrench) {
+            Requirement::Optional
+        } else {
+            Requirement::Required
+        };
         let log = match equations.closed() {
             Some(closed) => {
                 let joints_only = independent_joints(closed)?;

@@ -243,7 +243,7 @@ pub(crate) fn survey(
     };
     if rayon::current_num_threads() == 1 || !ahead(reader, &mut take)? {
         while let Some(rows) = reader.next_rows()? {
-            take(rows, reader.share())?;
+            take(rows, reader.fraction_read())?;
         }
     }
     if order.total == 0 {
@@ -264,7 +264,7 @@ fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) ->
             while let Some(rows) = reader.next_rows().transpose() {
                 let last = rows.is_err();
                 // The channel is closed if an earlier row was rejected.
-                if sender.send((rows, reader.share())).is_err() || last {
+                if sender.send((rows, reader.fraction_read())).is_err() || last {
                     return;
                 }
             }

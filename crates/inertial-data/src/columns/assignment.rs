@@ -3,7 +3,7 @@
 use inertial::mechanism::{Base, JointType, Mechanism};
 
 use crate::error::nearest_hint;
-use crate::{Error, Log, Need, Options, Place, Result};
+use crate::{Error, Log, Options, Place, Requirement, Result};
 
 /// Suffixes of a floating base's columns, in the order of its coordinates.
 const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
@@ -85,14 +85,14 @@ impl Columns {
         for k in 0..q_names.len() {
             let name = name_of("q", &q_names, base_q, k);
             q.push(column(&name));
-            if q[k].is_none() && (k >= base_q || posed || options.base_pose == Need::Required) {
+            if q[k].is_none() && (k >= base_q || posed || options.base_pose == Requirement::Required) {
                 return Err(missing(&name, &q_names, k));
             }
         }
         let mut tau = optional("tau");
         let required = required_torques(mechanism, &options.torque_joints).map_err(error)?;
         let mut notes = Vec::new();
-        if options.torques == Need::Required {
+        if options.torques == Requirement::Required {
             // A joint of a log that names its joints can have no torque sensor (a gripper), unless a torque column with another
             // name is left over.
             let is_left = |(k, name): (usize, &String)| {

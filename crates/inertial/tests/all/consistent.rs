@@ -94,7 +94,7 @@ fn a_solve_stopped_at_any_step_leaves_a_robot_that_can_exist() {
         let mut last = f64::INFINITY;
         for stop in (0..30).step_by(3) {
             let mut seen = 0;
-            let found = ConsistentFit::watched(&equations, &summary, &squares, &wanted, |x, _| {
+            let found = ConsistentFit::with_observer(&equations, &summary, &squares, &wanted, |x, _| {
                 all_possible(&mechanism, &x.as_slice()[..equations.regrouping.parameters]);
                 seen += 1;
                 seen <= stop

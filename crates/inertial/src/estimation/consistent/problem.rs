@@ -128,12 +128,12 @@ impl ConsistentFit {
         noise: &LeastSquares,
         wanted: &Consistency<'_>,
     ) -> Result<Self> {
-        Self::watched(equations, summary, noise, wanted, |_, _| true)
+        Self::with_observer(equations, summary, noise, wanted, |_, _| true)
     }
 
     /// Solves the problem. `watch` receives every iterate (all parameters, then joint terms) and its cost, and stops the solver by
     /// returning `false`. The result is then the best iterate so far, which is feasible.
-    pub fn watched(
+    pub fn with_observer(
         equations: &Equations<'_>,
         summary: &Summary,
         noise: &LeastSquares,
