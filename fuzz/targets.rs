@@ -11,7 +11,9 @@ use inertial::mechanism::read::{self, Format};
 use inertial::mechanism::write::urdf::write_bodies;
 use inertial::mechanism::{BodyKind, BuildOptions};
 use inertial_app::choice::{Coupling, Estimator, Friction, Offset};
-use inertial_app::{Context, Disk, Error, Model, ModelOptions, Silent, columns, follow, identify, simulate};
+use inertial_app::{
+    Context, Disk, Error, Model, ModelOptions, NoProgress, columns, follow, identify, simulate,
+};
 
 /// Reads bytes; returns whether they were usable.
 pub type Target = fn(&[u8]) -> bool;
@@ -168,7 +170,7 @@ pub fn robot() -> &'static Model {
 
 /// A context without an observer.
 pub fn context(disk: &Disk) -> Context<'_> {
-    Context { inputs: disk, progress: &Silent }
+    Context { inputs: disk, progress: &NoProgress }
 }
 
 fn identified(options: &identify::Options) -> bool {

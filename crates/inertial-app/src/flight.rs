@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Estimator, Positions};
-use crate::curves::{Curves, ReportedResidual, Track};
+use crate::curves::{Curves, PredictedSeries, ReportedResidual};
 use crate::estimate::{Estimate, Subject};
 use crate::identify::{check_holdout, check_writable, written};
 use crate::logs::LogOptions;
@@ -74,7 +74,7 @@ pub struct Outcome {
     pub model: Option<String>,
     /// Measured and predicted momenta and the identifiability analysis, if requested.
     #[serde(skip)]
-    pub drawing: Option<(Curves, Analysis)>,
+    pub page_data: Option<(Curves, Analysis)>,
 }
 
 /// Identifies a free-flying robot.
@@ -130,7 +130,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         .at(options.logs.join(", "))?;
     let text =
         if options.write { Some(written(model, &result.parameters, None, context)?.text) } else { None };
-    let drawing = if options.draw {
+    let page_data = if options.draw {
         let estimated = mechanism.clone().with_parameters(&result.parameters)?;
         let mut tracks = Vec::new();
         for (log, cut) in &logs {
@@ -140,11 +140,11 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
             tracks.push(log.track(&estimated, *cut..log.len(), "validation", rows(&result.validation))?);
         }
         let wanted = AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Momentum));
-        Some((Curves::of_tracks(tracks), analyze(mechanism, &wanted)?))
+        Some((Curves::of_predictions(tracks), analyze(mechanism, &wanted)?))
     } else {
         None
     };
-    Ok(Outcome { result, model: text, drawing })
+    Ok(Outcome { result, model: text, page_data })
 }
 
 /// Validates a model with measured momenta; with `draw` also computes curves.
@@ -178,7 +178,7 @@ pub(crate) fn validate(
         let residuals: Vec<ReportedResidual> = result.joints.iter().map(ReportedResidual::from).collect();
         let tracks =
             read.iter().map(|log| log.track(mechanism, 0..log.len(), "validation", residuals.clone()));
-        Some(Curves::of_tracks(tracks.collect::<Result<_>>()?))
+        Some(Curves::of_predictions(tracks.collect::<Result<_>>()?))
     } else {
         None
     };
@@ -259,7 +259,7 @@ impl Data {
         range: Range<usize>,
         part: &'static str,
         residuals: Vec<ReportedResidual>,
-    ) -> Result<Track> {
+    ) -> Result<PredictedSeries> {
         let (nq, nv) = (estimated.nq(), estimated.nv());
         let mut workspace = Workspace::new(estimated);
         let mut predicted = Vec::with_capacity(6 * range.len());
@@ -268,7 +268,7 @@ impl Data {
             let found = momentum(estimated, &mut workspace, q, v, Frame::Base)?;
             predicted.extend(found.linear.iter().chain(&found.angular));
         }
-        Ok(Track {
+        Ok(PredictedSeries {
             log: self.path.clone(),
             part,
             quantity: "momentum",

@@ -9,7 +9,7 @@ use inertial_data::{Log, LogRows, Reader, Source};
 
 use crate::{Error, Located, Result, ensure};
 
-/// Source of the inputs that options name. [`Disk`](crate::Disk) reads files; [`Given`] adds data that a caller holds in memory.
+/// Source of the inputs that options name. [`Disk`](crate::Disk) reads files; [`InMemoryInputs`] adds data that a caller holds in memory.
 pub trait Inputs: Sync {
     /// Reads a text of at most `most` bytes: a model, a joint model, bounds, a column map.
     fn text(&self, name: &str, most: u64) -> Result<String>;
@@ -120,7 +120,7 @@ impl Checksum {
 }
 
 /// Inputs that a caller holds in memory, which take precedence over another source.
-pub struct Given<'a> {
+pub struct InMemoryInputs<'a> {
     /// Texts of models and other files.
     pub texts: &'a HashMap<String, String>,
     /// Logs as columns of numbers.
@@ -131,7 +131,7 @@ pub struct Given<'a> {
     pub others: &'a dyn Inputs,
 }
 
-impl Inputs for Given<'_> {
+impl Inputs for InMemoryInputs<'_> {
     fn text(&self, name: &str, most: u64) -> Result<String> {
         match self.texts.get(name) {
             Some(text) => {

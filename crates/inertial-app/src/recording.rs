@@ -137,7 +137,7 @@ impl Recording {
     }
 
     /// Starts another pass over the log.
-    pub fn again(&mut self, context: &Context<'_>) {
+    pub fn restart(&mut self, context: &Context<'_>) {
         context.file(&self.path);
         self.begun = 0.0;
     }

@@ -70,7 +70,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     if args.list {
         let width = builtin::names().map(str::len).max().unwrap_or(0);
-        let line = |name| format!("{name:width$}  {}\n", builtin::about(name).unwrap_or_default());
+        let line = |name| format!("{name:width$}  {}\n", builtin::description(name).unwrap_or_default());
         shell.print(&builtin::names().map(line).collect::<String>())?;
         return Ok(Answer::Yes);
     }

@@ -170,7 +170,7 @@ fn style() -> Style {
 /// Returns the width of the terminal on standard output; `None` if it is not a terminal.
 fn terminal_width() -> Option<u16> {
     let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
-    Some(if width.0 == 0 { inertial_report::text::USUAL_WIDTH } else { width.0 })
+    Some(if width.0 == 0 { inertial_report::text::DEFAULT_WIDTH } else { width.0 })
 }
 
 /// Quotes a word of a command for a shell.

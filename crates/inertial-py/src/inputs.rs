@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use inertial::estimation;
 use inertial_app::disk::OutputFiles;
-use inertial_app::{Disk, Given, Inputs as Source, Result};
+use inertial_app::{Disk, InMemoryInputs, Inputs as Source, Result};
 use inertial_data::{Log, Reader, Source as LogSource, open_as};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -60,8 +60,13 @@ impl Held {
         &self.copies.disk
     }
 
-    fn given(&self) -> Given<'_> {
-        Given { texts: &self.texts, logs: &self.tables, summaries: &self.summaries, others: &self.copies }
+    fn given(&self) -> InMemoryInputs<'_> {
+        InMemoryInputs {
+            texts: &self.texts,
+            logs: &self.tables,
+            summaries: &self.summaries,
+            others: &self.copies,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{self, Equations, Measurements};
 use inertial_app::logs::LogOptions;
 use inertial_app::unknowns::Unknowns;
-use inertial_app::{Context, Model, Silent, identify, summary_file};
+use inertial_app::{Context, Model, NoProgress, identify, summary_file};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -46,7 +46,7 @@ self_cell::self_cell!(
 /// Creates the problem described by keyword arguments, with the texts that they name.
 fn problem(model: Arc<Model>, unknowns: &Unknowns, texts: &HashMap<String, String>) -> PyResult<Problem> {
     let held = Held::of_texts(texts.clone());
-    let context = Context { inputs: &held, progress: &Silent };
+    let context = Context { inputs: &held, progress: &NoProgress };
     Problem::try_new(model, |model| unknowns.equations(model, &context)).map_err(|e| held.exception(&e))
 }
 

@@ -23,7 +23,7 @@ pub use film::Motion;
 pub use floats::Floats;
 pub use reduce::Reducer;
 use row::{Row, Sample};
-pub use track::Track;
+pub use track::PredictedSeries;
 
 /// Largest number of points of all curves together: about seven megabytes in base64, or one minute of seven joints at 1 kHz.
 const POINTS: usize = 1_300_000;
@@ -145,7 +145,7 @@ impl From<&MomentumResidual> for ReportedResidual {
 }
 
 /// Part of a log.
-pub struct Piece {
+pub struct LogSegment {
     /// Range of the samples.
     pub range: Range<usize>,
     /// Use of the samples: `fit` or `validation`.
@@ -154,7 +154,7 @@ pub struct Piece {
     pub residuals: Vec<ReportedResidual>,
 }
 
-impl Piece {
+impl LogSegment {
     /// Creates a part of a log with the residuals of the result.
     pub fn new(range: Range<usize>, part: &'static str, residuals: &[Residual]) -> Self {
         Self { range, part, residuals: residuals.iter().map(ReportedResidual::from).collect() }
@@ -178,7 +178,7 @@ impl Curves {
         context: &Context<'_>,
         equations: &Equations<'_>,
         values: &[f64],
-        mut logs: Vec<(&mut Recording, Vec<Piece>)>,
+        mut logs: Vec<(&mut Recording, Vec<LogSegment>)>,
     ) -> Result<Self> {
         logs.iter_mut().for_each(|(_, pieces)| pieces.retain(|p| !p.range.is_empty()));
         let pieces = || logs.iter().flat_map(|(_, pieces)| pieces);
@@ -188,7 +188,7 @@ impl Curves {
         let paths: Vec<String> = logs.iter().map(|(recording, _)| recording.path().to_owned()).collect();
         let _work = context.work_on(&paths);
         for (recording, pieces) in logs {
-            recording.again(context);
+            recording.restart(context);
             for piece in pieces {
                 let film = Film::new(piece.range.len(), recording.rate_hz(), films);
                 out.take(context, equations, values, recording, &piece, bucket, film)?;
@@ -204,7 +204,7 @@ impl Curves {
         equations: &Equations<'_>,
         values: &[f64],
         recording: &mut Recording,
-        piece: &Piece,
+        piece: &LogSegment,
         bucket: usize,
         mut film: Film,
     ) -> Result<()> {
