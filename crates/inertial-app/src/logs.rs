@@ -6,7 +6,8 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, LogSource, Measurements, RowFilter, Summary};
 use inertial::mechanism::Mechanism;
 use inertial_data::{
-    ColumnMap, Cutoff, Filter, Options, Prepared, PreparedLog, Reader, Requirement, Source, TimedRows,
+    AbsentColumn, ColumnMap, Cutoff, Filter, Options, Prepared, PreparedLog, Reader, Requirement, Source,
+    TimedRows,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -295,14 +296,12 @@ pub(crate) fn timed(reader: Box<dyn Reader>, name: &str, rate: Option<f64>) -> R
 
 /// Adds a hint about the option that locks a joint missing from the log.
 fn held_joints(error: inertial_data::Error) -> Error {
-    match &error {
-        inertial_data::Error::Columns { message, .. } if message.starts_with("there is no column q.") => {
-            Error::Hint {
-                reason: error.to_string(),
-                option: "lock",
-                effect: "locks joints that the log does not have",
-            }
-        }
+    match error {
+        inertial_data::Error::Columns { absent: Some(AbsentColumn::JointPosition), .. } => Error::Hint {
+            reason: error.to_string(),
+            option: "lock",
+            effect: "locks joints that the log does not have",
+        },
         _ => Error::Data(error),
     }
 }

@@ -8,6 +8,7 @@ use inertial::dynamics::{
 };
 use inertial::estimation::{
     BlockPlan, Equations, Excerpt, Huber, LogSource, Measurements, Prediction, RowFilter, Summary,
+    WRENCH_AXES,
 };
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
@@ -17,8 +18,6 @@ use nalgebra::Vector3;
 
 use crate::logs::{LogOptions, PREPARED, parts};
 use crate::{Context, Located, Result, bail, ensure};
-
-const AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 
 /// Known wrench on a link, in its frame.
 struct Contact {
@@ -82,7 +81,7 @@ impl Recording {
         let mut further = equations.joint_model().columns.clone();
         let formulas = further.len();
         if equations.has_base_wrench() {
-            further.extend(AXES.map(|axis| format!("wrench.{axis}")));
+            further.extend(WRENCH_AXES.map(|axis| format!("wrench.{axis}")));
         }
         let names = if path == "-" {
             Vec::new()
@@ -423,7 +422,7 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
         let Some((link, axis)) = name.strip_prefix("contact.").and_then(|rest| rest.rsplit_once('.')) else {
             continue;
         };
-        let Some(axis) = AXES.iter().position(|a| *a == axis) else {
+        let Some(axis) = WRENCH_AXES.iter().position(|a| *a == axis) else {
             bail!("column {name}: expected contact.LINK.fx, fy, fz, tx, ty or tz");
         };
         let place = if let Some(k) = out.iter().position(|(n, _)| n == link) {
@@ -447,7 +446,7 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
             if let Some(axis) = unknown.filter(|_| known) {
                 bail!(
                     "there is no column contact.{link}.{}, but other columns of that wrench are present",
-                    AXES[axis]
+                    WRENCH_AXES[axis]
                 );
             }
         }

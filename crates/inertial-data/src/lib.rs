@@ -38,11 +38,11 @@ mod prepare;
 mod reader;
 mod temporary;
 
-pub use columns::assignment::Columns;
+pub use columns::assignment::{BASE_A, BASE_Q, BASE_V, Columns};
 pub use columns::map::ColumnMap;
 pub use columns::mapped::Mapped;
 pub use columns::recognition::{Recognition, RecognizedColumn};
-pub use error::{Error, Place, Result, nearest_hint, plain_io};
+pub use error::{AbsentColumn, Error, Place, Result, nearest_hint, plain_io};
 pub use filter::butterworth::LowPass;
 pub use filter::savitzky_golay::SavitzkyGolay;
 pub use filter::spectrum::motion_bandwidth;

@@ -12,6 +12,9 @@ use crate::mechanism::{Base, JointType, Mechanism};
 use crate::unknowns::{base_channels, full_channels};
 use crate::{Error, Result};
 
+/// Names of the components of a wrench: force, then moment.
+pub const WRENCH_AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
+
 /// Linear equations `τ = Y_b β + terms` of a mechanism: the base parameters first, then the joint terms.
 ///
 /// If parts of the joint model are found from the data (couplings, Stribeck speeds), the terms are all candidate columns, each in
@@ -149,7 +152,7 @@ impl<'m> Equations<'m> {
         let mut out =
             self.closed().map_or_else(|| self.mechanism.velocity_names(), ClosedMechanism::independent_names);
         if self.wrench {
-            out.extend(["fx", "fy", "fz", "tx", "ty", "tz"].map(|axis| format!("wrench.{axis}")));
+            out.extend(WRENCH_AXES.map(|axis| format!("wrench.{axis}")));
         }
         out
     }

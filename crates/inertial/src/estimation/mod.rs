@@ -43,7 +43,7 @@ pub use diagnosis::deviations::{Deviation, DeviationKind, OtherLength};
 pub use diagnosis::diagnose::diagnose;
 pub use diagnosis::excerpt::Excerpt;
 pub use drive_gains::{Gains, KnownPayload};
-pub use equations::Equations;
+pub use equations::{Equations, WRENCH_AXES};
 pub use estimator::{Estimator, Solver};
 pub use fleet::identify::{Fleet, Member, identify_fleet};
 pub use fleet::payload::{Carried, FleetPayload};
