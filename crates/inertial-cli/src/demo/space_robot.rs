@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use inertial::consistency::significant;
 use inertial_app::disk::OutputFiles;
 use inertial_app::studies::space_robot::{
@@ -26,12 +26,8 @@ pub struct Options<'a> {
 pub fn run(shell: &Shell, options: &Options<'_>) -> Result<Answer> {
     let outcome = study(!options.published)?;
     if let Some(folder) = options.plots {
-        ensure!(!folder.is_file(), "{}: is a file: give the name of a folder", folder.display());
-        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let mut files = OutputFiles::new(shell.disk());
-        for (name, text) in plots::space_robot(&outcome)? {
-            files.add(&folder.join(name), &text)?;
-        }
+        plots::write(plots::space_robot(&outcome)?, folder, &mut files)?;
         shell.write(files, options.json)?;
     }
     if options.json {
