@@ -3,6 +3,7 @@
 use inertial::consistency::{
     self, DEFAULT_TOLERANCE, Doubt, Extent, ManifoldCoordinates, RoundingVerdict, Verdict, Violation,
 };
+use inertial::estimation::Tensor;
 use inertial::mechanism::write;
 use inertial::spatial::{Inertia, Parameters};
 use schemars::JsonSchema;
@@ -102,23 +103,6 @@ pub struct UrdfInertia {
     pub com: [f64; 3],
     /// Inertia about the centre of mass (kg m²).
     pub inertia: Tensor,
-}
-
-/// Entries of a symmetric inertia tensor (kg m²).
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Tensor {
-    /// Moment about x (kg m²).
-    pub ixx: f64,
-    /// Entry x, y of the tensor (kg m²): the negative product of inertia.
-    pub ixy: f64,
-    /// Entry x, z of the tensor (kg m²): the negative product of inertia.
-    pub ixz: f64,
-    /// Moment about y (kg m²).
-    pub iyy: f64,
-    /// Entry y, z of the tensor (kg m²): the negative product of inertia.
-    pub iyz: f64,
-    /// Moment about z (kg m²).
-    pub izz: f64,
 }
 
 impl From<&Inertia<f64>> for UrdfInertia {

@@ -19,7 +19,7 @@ use crate::note::SearchEnd;
 use crate::progress::Unit;
 use crate::setting::Setting;
 use crate::{Context, Error, Located, Model, Result, ensure_option};
-pub use outcome::{CriterionValue, Format, ModelSize, Outcome};
+pub use outcome::{CriterionValue, Format, Outcome};
 use subject::{collisions, measured, on_plate, subject};
 
 /// Options of a design.

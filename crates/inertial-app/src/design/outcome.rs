@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use inertial::Warnings;
+use inertial::estimation::ModelSize;
 use inertial::excitation::{Certificate, Coordinate, Design, Trajectory, Usage};
 use inertial::identifiability::Measured;
 use inertial::mechanism::{BodyKind, Mechanism};
@@ -60,17 +61,6 @@ pub struct Outcome {
     /// Seed of the random motions.
     #[serde(skip)]
     pub seed: u64,
-}
-
-/// Size of a model.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ModelSize {
-    /// Name of the model.
-    pub name: String,
-    /// Number of links that move.
-    pub bodies: usize,
-    /// Number of velocity coordinates.
-    pub dof: usize,
 }
 
 /// Returns the meaning of the criterion's value. The published method for cycloids of free flights does not divide by the noise.
