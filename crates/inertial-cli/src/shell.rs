@@ -156,7 +156,8 @@ impl Shell {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, also after a panic of another holder.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is a single step, so a panic leaves a consistent value.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! Summaries of logs: built from logs and arrays, merged, serialized, and updated from a stream.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{self, Equations, Measurements};
@@ -19,7 +19,7 @@ use crate::mechanism::Mechanism;
 use crate::options::filled;
 use crate::outcomes::to_python;
 use crate::pool;
-use crate::work::{Observer, long};
+use crate::work::{Observer, lock, long};
 
 /// Number of samples of a stream from which the work is parallel and the interpreter is released.
 const MANY: usize = 257;
@@ -95,11 +95,6 @@ pub struct Summary {
 /// Class of a summary, and the arguments that recreate it.
 type Pickled<'py> =
     (Bound<'py, PyType>, (Py<Mechanism>, Py<PyDict>, HashMap<String, String>, Bound<'py, PyBytes>));
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The value is replaced in one step, so it is consistent even after a panic while the lock was held.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Summary {
     /// Returns a copy of the content.
