@@ -11,7 +11,9 @@ use inertial::mechanism::read::{self, Format};
 use inertial::mechanism::write::urdf::write_bodies;
 use inertial::mechanism::{BodyKind, BuildOptions};
 use inertial_app::choice::{Coupling, Estimator, Friction, Offset};
-use inertial_app::{Context, Disk, Error, Model, ModelOptions, Silent, columns, follow, identify, simulate};
+use inertial_app::{
+    Context, Disk, Error, Model, ModelOptions, NoProgress, columns, follow, identify, simulate,
+};
 
 /// Reads bytes; returns whether they were usable.
 pub type Target = fn(&[u8]) -> bool;
@@ -75,7 +77,7 @@ pub fn scene(bytes: &[u8]) -> bool {
 /// Expands macros, then uses the model.
 pub fn macros(bytes: &[u8]) -> bool {
     let text = &String::from_utf8_lossy(bytes);
-    match read::xacro::expand(text, "robot.xacro", &[], &read::xacro::Alone) {
+    match read::xacro::expand(text, "robot.xacro", &[], &read::xacro::NoFiles) {
         Ok(expanded) => model(expanded.text.as_bytes()),
         Err(error) => refused(&error.into()),
     }
@@ -168,7 +170,7 @@ pub fn robot() -> &'static Model {
 
 /// A context without an observer.
 pub fn context(disk: &Disk) -> Context<'_> {
-    Context { inputs: disk, progress: &Silent }
+    Context { inputs: disk, progress: &NoProgress }
 }
 
 fn identified(options: &identify::Options) -> bool {

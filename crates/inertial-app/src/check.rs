@@ -3,6 +3,7 @@
 use inertial::consistency::{
     self, DEFAULT_TOLERANCE, Doubt, Extent, ManifoldCoordinates, RoundingVerdict, Verdict, Violation,
 };
+use inertial::estimation::Tensor;
 use inertial::mechanism::write;
 use inertial::spatial::{Inertia, Parameters};
 use schemars::JsonSchema;
@@ -104,23 +105,6 @@ pub struct UrdfInertia {
     pub inertia: Tensor,
 }
 
-/// Entries of a symmetric inertia tensor (kg m²).
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Tensor {
-    /// Moment about x (kg m²).
-    pub ixx: f64,
-    /// Entry x, y of the tensor (kg m²): the negative product of inertia.
-    pub ixy: f64,
-    /// Entry x, z of the tensor (kg m²): the negative product of inertia.
-    pub ixz: f64,
-    /// Moment about y (kg m²).
-    pub iyy: f64,
-    /// Entry y, z of the tensor (kg m²): the negative product of inertia.
-    pub iyz: f64,
-    /// Moment about z (kg m²).
-    pub izz: f64,
-}
-
 impl From<&Inertia<f64>> for UrdfInertia {
     fn from(inertia: &Inertia<f64>) -> Self {
         let i = inertia.about_com();
@@ -153,8 +137,8 @@ impl BodyVerdict {
         half_units: Option<&Parameters<f64>>,
     ) -> Result<Self> {
         let Verdict { mut violations, pseudo_inertia_min_eigenvalue, .. } =
-            consistency::judge(inertia, tolerance).at(name)?;
-        let printed = |units| consistency::judge_printed(&inertia.parameters(), units).at(name);
+            consistency::check_inertia(inertia, tolerance).at(name)?;
+        let printed = |units| consistency::check_rounded_inertia(&inertia.parameters(), units).at(name);
         let rounding = half_units.map(printed).transpose()?;
         if rounding.is_some_and(|r| r.consistent) {
             violations.clear();

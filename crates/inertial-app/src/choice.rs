@@ -3,7 +3,7 @@
 use inertial::dynamics::Arithmetic;
 use inertial::estimation::momentum_identification::RateRule;
 use inertial::estimation::{ColumnOrder, PriorKind, Quantity};
-use inertial::excitation::Robust;
+use inertial::excitation::ModelAggregation;
 use inertial::identifiability::{Measured, Method, TotalMomentum};
 use inertial::mechanism::{Base, RotorModel};
 use inertial::simulation::PoseRule;
@@ -377,7 +377,7 @@ choice! {
         Fastest "fast" "Fused multiply-add if the processor has it",
         Reproducible "reproducible" "The same bits on every processor",
     }
-    Robust { Mean "mean" "", Worst "worst" "" }
+    ModelAggregation { Mean "mean" "", Worst "worst" "" }
     JointForcesOf { Model "model" "", None "none" "" }
     PoseRule { Exact "exact" "", Trapezoid "trapezoid" "", Euler "euler" "" }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use inertial_data::{
-    ColumnMap, Columns, LogRows, Need, Options as DataOptions, Recognition, RecognizedColumn, Selection,
-    Source, renamed,
+    ColumnMap, Columns, LogRows, Options as DataOptions, Recognition, RecognizedColumn, Requirement,
+    Selection, Source, with_standard_names,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         let missing = model.map(|_| format!("no topic is read by default: {text}"));
         (recognition.columns().iter().map(target).collect(), missing)
     } else if is_named || mapped {
-        let reader = timed(renamed(reader, &source)?, &options.log, options.rate)?;
+        let reader = timed(with_standard_names(reader, &source)?, &options.log, options.rate)?;
         (
             reader.names().to_vec(),
             model.and_then(|m| missing(m, &options.log, reader.names(), reader.advice())),
@@ -181,7 +181,7 @@ fn range(rows: &LogRows, slot: usize) -> Option<[f64; 3]> {
 
 /// Describes the columns that the model requires and the log lacks.
 fn missing(model: &Model, log: &str, names: &[String], advice: Option<String>) -> Option<String> {
-    let options = DataOptions::default().with(|o| o.torques = Need::Required);
+    let options = DataOptions::default().with(|o| o.torques = Requirement::Required);
     let error = Columns::matching(&model.mechanism, log, names, &options).err()?;
     let text = crate::Error::from(error).to_string();
     let text = text.strip_prefix(&format!("{log}: ")).unwrap_or(&text).to_owned();

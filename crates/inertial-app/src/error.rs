@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use inertial_data::AbsentColumn;
+
 /// Error of a job.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -56,9 +58,7 @@ impl Error {
     pub fn message(&self, spell: &dyn Fn(&str) -> String) -> String {
         match self {
             Self::Library(error) => error.to_string(),
-            Self::Data(error @ inertial_data::Error::Columns { message, .. })
-                if message.starts_with("there is no column t ") =>
-            {
+            Self::Data(error @ inertial_data::Error::Columns { absent: Some(AbsentColumn::Time), .. }) => {
                 format!("{error}; {} sets the sampling rate (Hz) of a log without times", spell("rate"))
             }
             Self::Data(error) => error.to_string(),

@@ -10,12 +10,12 @@ use inertial::estimation::momentum_identification::{
 use inertial::estimation::{Estimator as Library, IdentifyOptions, Validation};
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
 use inertial::mechanism::{Base, DEFAULT_SNAP, Mechanism};
-use inertial_data::{Cutoff, Log, Need, Options as DataOptions, prepare};
+use inertial_data::{Cutoff, Log, Options as DataOptions, Requirement, prepare};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Estimator, Positions};
-use crate::curves::{Curves, Told, Track};
+use crate::curves::{Curves, PredictedSeries, ReportedResidual};
 use crate::estimate::{Estimate, Subject};
 use crate::identify::{check_holdout, check_writable, written};
 use crate::logs::LogOptions;
@@ -74,7 +74,7 @@ pub struct Outcome {
     pub model: Option<String>,
     /// Measured and predicted momenta and the identifiability analysis, if requested.
     #[serde(skip)]
-    pub drawing: Option<(Curves, Analysis)>,
+    pub page_data: Option<(Curves, Analysis)>,
 }
 
 /// Identifies a free-flying robot.
@@ -130,20 +130,21 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         .at(options.logs.join(", "))?;
     let text =
         if options.write { Some(written(model, &result.parameters, None, context)?.text) } else { None };
-    let drawing = if options.draw {
+    let page_data = if options.draw {
         let estimated = mechanism.clone().with_parameters(&result.parameters)?;
         let mut tracks = Vec::new();
         for (log, cut) in &logs {
-            let rows = |residuals: &[MomentumResidual]| residuals.iter().map(Told::from).collect();
+            let rows =
+                |residuals: &[MomentumResidual]| residuals.iter().map(ReportedResidual::from).collect();
             tracks.push(log.track(&estimated, 0..*cut, "fit", rows(&result.fit))?);
             tracks.push(log.track(&estimated, *cut..log.len(), "validation", rows(&result.validation))?);
         }
         let wanted = AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Momentum));
-        Some((Curves::of_tracks(tracks), analyze(mechanism, &wanted)?))
+        Some((Curves::of_predictions(tracks), analyze(mechanism, &wanted)?))
     } else {
         None
     };
-    Ok(Outcome { result, model: text, drawing })
+    Ok(Outcome { result, model: text, page_data })
 }
 
 /// Validates a model with measured momenta; with `draw` also computes curves.
@@ -174,10 +175,10 @@ pub(crate) fn validate(
     drop(work);
     let result = validate_momentum(mechanism, &all.samples()).at(logs.join(", "))?;
     let curves = if draw {
-        let residuals: Vec<Told> = result.joints.iter().map(Told::from).collect();
+        let residuals: Vec<ReportedResidual> = result.joints.iter().map(ReportedResidual::from).collect();
         let tracks =
             read.iter().map(|log| log.track(mechanism, 0..log.len(), "validation", residuals.clone()));
-        Some(Curves::of_tracks(tracks.collect::<Result<_>>()?))
+        Some(Curves::of_predictions(tracks.collect::<Result<_>>()?))
     } else {
         None
     };
@@ -211,8 +212,8 @@ impl Data {
             o.cutoff = Cutoff::Off;
             o.decimate = 1;
             o.slow = 0.0;
-            o.torques = Need::Optional;
-            o.base_pose = Need::Optional;
+            o.torques = Requirement::Optional;
+            o.base_pose = Requirement::Optional;
             o.extra = given.iter().map(|&k| MOMENTUM[k].to_owned()).collect();
             o.trust_units = own.log.trust_units;
         });
@@ -257,8 +258,8 @@ impl Data {
         estimated: &Mechanism,
         range: Range<usize>,
         part: &'static str,
-        residuals: Vec<Told>,
-    ) -> Result<Track> {
+        residuals: Vec<ReportedResidual>,
+    ) -> Result<PredictedSeries> {
         let (nq, nv) = (estimated.nq(), estimated.nv());
         let mut workspace = Workspace::new(estimated);
         let mut predicted = Vec::with_capacity(6 * range.len());
@@ -267,13 +268,13 @@ impl Data {
             let found = momentum(estimated, &mut workspace, q, v, Frame::Base)?;
             predicted.extend(found.linear.iter().chain(&found.angular));
         }
-        Ok(Track {
+        Ok(PredictedSeries {
             log: self.path.clone(),
             part,
             quantity: "momentum",
             start: self.start + range.start as f64 / self.rate,
             rate: self.rate,
-            told: residuals,
+            reported: residuals,
             units: [["N s"; 3], ["N m s"; 3]].concat(),
             measured: self.momentum[6 * range.start..6 * range.end].to_vec(),
             predicted,

@@ -7,7 +7,7 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, Identification, IdentifyOptions, Measurements, Online, identify};
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, DEFAULT_SNAP};
-use inertial_data::{CsvReader, FixedLag, Need, StreamSample};
+use inertial_data::{CsvReader, FixedLag, Requirement, StreamSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +114,7 @@ pub fn run(
     ensure_option!(options.log.rate.is_none(), "rate", "a stream needs a column t");
     let mut log = options.log.options(&[]);
     if measured == Some(Measured::BaseWrench) {
-        log.torques = Need::Optional;
+        log.torques = Requirement::Optional;
     }
     let equations = Equations::new(&model.mechanism, joints, DEFAULT_SNAP).at(&model.label)?;
     let wanted = options.estimate.options(model, Subject::Robot, context)?;
@@ -122,7 +122,7 @@ pub fn run(
     let mut filter: Option<FixedLag<'_>> = None;
     let mut state = Session::new(options, &equations, wanted, show);
     while let Some(rows) = reader.next_block(1)? {
-        context.go_on()?;
+        context.check_interrupted()?;
         let filter = match &mut filter {
             Some(filter) => filter,
             none => {
@@ -229,7 +229,7 @@ impl<'a, 'e, 'm> Session<'a, 'e, 'm> {
         data.keep = Some(&keep);
         data.independent =
             self.waiting.iter().map(|s| s.independent).sum::<f64>() / self.waiting.len() as f64;
-        online.absorb(&data)?;
+        online.update(&data)?;
         self.waiting.clear();
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use inertial::consistency::{DEFAULT_TOLERANCE, judge, significant};
+use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia, significant};
 use inertial::estimation::{Equations, Gains, KnownPayload, PayloadLink, Summary, identify};
 use inertial::spatial::Inertia;
 use nalgebra::{Matrix3, Vector3};
@@ -107,7 +107,7 @@ impl FromStr for Payload {
         let com = Vector3::new(number(1), number(2), number(3));
         let inertia = Inertia::from_com(numbers[0], com, tensor);
         let central = Inertia::from_com(numbers[0], Vector3::zeros(), tensor);
-        let exists = judge(&central, DEFAULT_TOLERANCE).is_ok_and(|verdict| verdict.is_consistent());
+        let exists = check_inertia(&central, DEFAULT_TOLERANCE).is_ok_and(|verdict| verdict.is_consistent());
         if numbers[0] <= 0.0 || !exists {
             return Err(format!(
                 "'{text}' is not a possible body: expected a mass above zero, and principal moments of inertia none of which exceeds the sum of the others"

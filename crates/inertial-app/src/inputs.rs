@@ -9,7 +9,7 @@ use inertial_data::{Log, LogRows, Reader, Source};
 
 use crate::{Error, Located, Result, ensure};
 
-/// Source of the inputs that options name. [`Disk`](crate::Disk) reads files; [`Given`] adds data that a caller holds in memory.
+/// Source of the inputs that options name. [`Disk`](crate::Disk) reads files; [`InMemoryInputs`] adds data that a caller holds in memory.
 pub trait Inputs: Sync {
     /// Reads a text of at most `most` bytes: a model, a joint model, bounds, a column map.
     fn text(&self, name: &str, most: u64) -> Result<String>;
@@ -20,7 +20,7 @@ pub trait Inputs: Sync {
     }
 
     /// Reads the bytes of a file that the model `model` refers to, by its path from the folder of the model.
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
         self.included(model, name, most).map(String::into_bytes)
     }
 
@@ -120,7 +120,7 @@ impl Checksum {
 }
 
 /// Inputs that a caller holds in memory, which take precedence over another source.
-pub struct Given<'a> {
+pub struct InMemoryInputs<'a> {
     /// Texts of models and other files.
     pub texts: &'a HashMap<String, String>,
     /// Logs as columns of numbers.
@@ -131,7 +131,7 @@ pub struct Given<'a> {
     pub others: &'a dyn Inputs,
 }
 
-impl Inputs for Given<'_> {
+impl Inputs for InMemoryInputs<'_> {
     fn text(&self, name: &str, most: u64) -> Result<String> {
         match self.texts.get(name) {
             Some(text) => {
@@ -157,11 +157,11 @@ impl Inputs for Given<'_> {
         }
     }
 
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
         if self.texts.contains_key(model) {
             self.included(model, name, most).map(String::into_bytes)
         } else {
-            self.others.beside(model, name, most)
+            self.others.referenced(model, name, most)
         }
     }
 
@@ -213,7 +213,7 @@ const BLOCK: usize = 8192;
 impl Columns {
     fn open(log: &Log, source: &Source) -> Result<Box<dyn Reader>> {
         let reader = Self { log: log.clone(), selected: (0..log.names().len()).collect(), next: 0 };
-        Ok(inertial_data::renamed(Box::new(reader), source)?)
+        Ok(inertial_data::with_standard_names(Box::new(reader), source)?)
     }
 }
 
@@ -245,7 +245,7 @@ impl Reader for Columns {
         }))
     }
 
-    fn share(&self) -> Option<f64> {
+    fn fraction_read(&self) -> Option<f64> {
         Some(self.next as f64 / self.log.len().max(1) as f64)
     }
 }

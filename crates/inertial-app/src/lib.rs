@@ -4,7 +4,7 @@
 //! `run(&model, &options, &context)` that returns an `Outcome`. Outcomes define the wire format: serialized as JSON
 //! they are the result objects of the program. This crate does not parse a command line, print, or end the process. A [`Context`]
 //! contains the source of inputs ([`Inputs`]) and the observer of the work ([`Progress`]). [`Disk`] reads files, and
-//! [`Given`] adds models, logs and summaries that a caller holds in memory.
+//! [`InMemoryInputs`] adds models, logs and summaries that a caller holds in memory.
 //!
 //! | module | question |
 //! | --- | --- |
@@ -63,7 +63,7 @@ pub mod validate;
 pub use disk::Disk;
 pub use error::{Error, Located, Result};
 pub(crate) use error::{bail, ensure, ensure_option};
-pub use inputs::{Checksum, Given, Inputs};
+pub use inputs::{Checksum, InMemoryInputs, Inputs};
 pub use model::{Model, ModelOptions};
 pub use note::Note;
-pub use progress::{Context, Progress, Silent, Unit};
+pub use progress::{Context, NoProgress, Progress, Unit};

@@ -6,7 +6,8 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, LogSource, Measurements, RowFilter, Summary};
 use inertial::mechanism::Mechanism;
 use inertial_data::{
-    ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source, TimedRows,
+    AbsentColumn, ColumnMap, Cutoff, Filter, Options, Prepared, PreparedLog, Reader, Requirement, Source,
+    TimedRows,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -232,7 +233,7 @@ impl LogOptions {
     pub fn prepare(&self, context: &Context<'_>, mechanism: &Mechanism, name: &str) -> Result<Prepared> {
         self.check()?;
         let mut reader = self.reader(context, Some(mechanism), name)?;
-        Ok(PreparedLog::new(mechanism, reader.as_mut(), &self.options(&[]))?.whole()?)
+        Ok(PreparedLog::new(mechanism, reader.as_mut(), &self.options(&[]))?.read_all()?)
     }
 
     /// Opens a log of any format with the column map; other columns are recognized by the joint names of the mechanism.
@@ -266,12 +267,12 @@ impl LogOptions {
         mechanism: &Mechanism,
         name: &str,
         extra: &[String],
-        torques: Need,
+        torques: Requirement,
     ) -> Result<PreparedLog> {
         self.check()?;
         let options = self.options(extra).with(|o| o.torques = torques);
         let mut reader = self.reader(context, Some(mechanism), name)?;
-        let log = PreparedLog::watched(mechanism, &mut reader, &options, &mut |share| {
+        let log = PreparedLog::with_progress(mechanism, &mut reader, &options, &mut |share| {
             context.progress.share(PREPARED * share);
         })
         .map_err(held_joints)?;
@@ -295,14 +296,12 @@ pub(crate) fn timed(reader: Box<dyn Reader>, name: &str, rate: Option<f64>) -> R
 
 /// Adds a hint about the option that locks a joint missing from the log.
 fn held_joints(error: inertial_data::Error) -> Error {
-    match &error {
-        inertial_data::Error::Columns { message, .. } if message.starts_with("there is no column q.") => {
-            Error::Hint {
-                reason: error.to_string(),
-                option: "lock",
-                effect: "locks joints that the log does not have",
-            }
-        }
+    match error {
+        inertial_data::Error::Columns { absent: Some(AbsentColumn::JointPosition), .. } => Error::Hint {
+            reason: error.to_string(),
+            option: "lock",
+            effect: "locks joints that the log does not have",
+        },
         _ => Error::Data(error),
     }
 }

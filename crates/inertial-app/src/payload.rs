@@ -7,11 +7,11 @@ use inertial::estimation::{
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism, write};
 use inertial::spatial::{Inertia, Parameters};
-use inertial_data::{Log, Need, Options as DataOptions, Prepared, prepare, prepare_columns};
+use inertial_data::{Log, Options as DataOptions, Prepared, Requirement, prepare, prepare_columns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::curves::{Curves, Piece, Told, Track};
+use crate::curves::{Curves, LogSegment, PredictedSeries, ReportedResidual};
 use crate::estimate::{Estimate, Subject};
 use crate::identify::{check_holdout, check_writable};
 use crate::logs::LogOptions;
@@ -249,13 +249,13 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
         let nq = prepared.q.len() / prepared.len().max(1);
         let parts = [(0..cut, "fit", &result.fit), (cut..prepared.len(), "validation", &result.validation)];
         for (range, part, residuals) in parts.into_iter().filter(|(range, ..)| !range.is_empty()) {
-            tracks.push(Track {
+            tracks.push(PredictedSeries {
                 log: path.clone(),
                 part,
                 quantity: "force",
                 start: prepared.t[range.start],
                 rate: prepared.rate_hz,
-                told: residuals.iter().map(Told::from).collect(),
+                reported: residuals.iter().map(ReportedResidual::from).collect(),
                 units: [["N"; 3], ["N m"; 3]].concat(),
                 measured: measured[6 * range.start..6 * range.end].to_vec(),
                 predicted: single.readings(&equations, &all, &motion.part(range.clone()), &result)?,
@@ -264,7 +264,7 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
             });
         }
     }
-    Ok((result, Curves::of_tracks(tracks)))
+    Ok((result, Curves::of_predictions(tracks)))
 }
 
 /// Returns the forces and the motion of the sensor from an inertial measurement unit in the frame of the sensor.
@@ -332,7 +332,7 @@ fn from_joints(
     link: &str,
 ) -> Result<(Prepared, SensorMotion)> {
     options.extra = WRENCH_NAMES.iter().map(|&n| n.to_owned()).collect();
-    (options.torques, options.poses) = (Need::Optional, true);
+    (options.torques, options.poses) = (Requirement::Optional, true);
     let prepared = prepare(mechanism, log, &options)?;
     held_beyond(mechanism, link, &prepared)?;
     let motion = SensorMotion::from_joints(mechanism, link, &prepared.q, &prepared.v, &prepared.a)?;
@@ -476,7 +476,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
     let pieces = shown.iter_mut().map(|(log, first, last)| {
         let parts = [(first, "fit", &result.fit), (last, "validation", &result.validation)];
         let parts = parts.into_iter().filter(|(range, ..)| range.start < range.end);
-        (log, parts.map(|(range, part, residuals)| Piece::new(range.clone(), part, residuals)).collect())
+        (log, parts.map(|(range, part, residuals)| LogSegment::new(range.clone(), part, residuals)).collect())
     });
     let curves = Curves::collect(context, &equations, &result.values, pieces.collect())?;
     Ok((result, curves))

@@ -15,7 +15,7 @@ pub enum Unit {
     Steps,
 }
 
-/// Observer of a job, called from any of its threads. By default all methods do nothing, as in [`Silent`].
+/// Observer of a job, called from any of its threads. By default all methods do nothing, as in [`NoProgress`].
 pub trait Progress: Sync {
     /// Starts work of a known size; zero if the size is unknown.
     fn begin(&self, unit: Unit, total: u64) {
@@ -58,9 +58,9 @@ pub trait Progress: Sync {
 
 /// Observer that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct NoProgress;
 
-impl Progress for Silent {}
+impl Progress for NoProgress {}
 
 /// Observer that forwards everything except notes.
 pub(crate) struct Quiet<'p> {
@@ -113,7 +113,7 @@ impl Context<'_> {
     }
 
     /// Returns [`Error::Interrupted`] if the work must stop.
-    pub fn go_on(&self) -> Result<()> {
+    pub fn check_interrupted(&self) -> Result<()> {
         if self.progress.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
     }
 

@@ -8,17 +8,16 @@ use inertial::dynamics::{
 };
 use inertial::estimation::{
     BlockPlan, Equations, Excerpt, Huber, LogSource, Measurements, Prediction, RowFilter, Summary,
+    WRENCH_AXES,
 };
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Force, Inertia, Pose};
-use inertial_data::{Need, Prepared, PreparedLog};
+use inertial_data::{Prepared, PreparedLog, Requirement};
 use nalgebra::Vector3;
 
 use crate::logs::{LogOptions, PREPARED, parts};
 use crate::{Context, Located, Result, bail, ensure};
-
-const AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 
 /// Known wrench on a link, in its frame.
 struct Contact {
@@ -82,7 +81,7 @@ impl Recording {
         let mut further = equations.joint_model().columns.clone();
         let formulas = further.len();
         if equations.has_base_wrench() {
-            further.extend(AXES.map(|axis| format!("wrench.{axis}")));
+            further.extend(WRENCH_AXES.map(|axis| format!("wrench.{axis}")));
         }
         let names = if path == "-" {
             Vec::new()
@@ -90,7 +89,11 @@ impl Recording {
             options.reader(context, Some(mechanism), path)?.names().to_vec()
         };
         let contacts = contacts(mechanism, &names, &mut further).at(path)?;
-        let joints = if measured == Some(Measured::BaseWrench) { Need::Optional } else { Need::Required };
+        let joints = if measured == Some(Measured::BaseWrench) {
+            Requirement::Optional
+        } else {
+            Requirement::Required
+        };
         let log = match equations.closed() {
             Some(closed) => {
                 let joints_only = independent_joints(closed)?;
@@ -133,7 +136,7 @@ impl Recording {
     }
 
     /// Starts another pass over the log.
-    pub fn again(&mut self, context: &Context<'_>) {
+    pub fn restart(&mut self, context: &Context<'_>) {
         context.file(&self.path);
         self.begun = 0.0;
     }
@@ -231,7 +234,7 @@ impl Recording {
         mut work: impl FnMut(&Prepared, &Forces, Measurements<'_>) -> Result<()>,
     ) -> Result<()> {
         for part in parts(equations.mechanism(), range, filter) {
-            context.go_on()?;
+            context.check_interrupted()?;
             let log = self.log.read(part.samples.clone())?;
             let measured = self.measured(equations, &log, part.beyond, &mut work);
             measured.at(&self.path)?;
@@ -419,7 +422,7 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
         let Some((link, axis)) = name.strip_prefix("contact.").and_then(|rest| rest.rsplit_once('.')) else {
             continue;
         };
-        let Some(axis) = AXES.iter().position(|a| *a == axis) else {
+        let Some(axis) = WRENCH_AXES.iter().position(|a| *a == axis) else {
             bail!("column {name}: expected contact.LINK.fx, fy, fz, tx, ty or tz");
         };
         let place = if let Some(k) = out.iter().position(|(n, _)| n == link) {
@@ -443,7 +446,7 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
             if let Some(axis) = unknown.filter(|_| known) {
                 bail!(
                     "there is no column contact.{link}.{}, but other columns of that wrench are present",
-                    AXES[axis]
+                    WRENCH_AXES[axis]
                 );
             }
         }

@@ -82,7 +82,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     let (mut regressor, mut rhs) = (open(&options.regressor)?, open(&options.rhs)?);
     let mut forces = Vec::new();
     while let Some(rows) = rhs.next_rows()? {
-        context.go_on()?;
+        context.check_interrupted()?;
         forces.extend(rows.values);
     }
     let each = options.rows_per_sample.unwrap_or(rhs.names().len());
@@ -92,7 +92,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     let mut out = RegressorRows::new(columns, bodies, each, subject.order).at(&options.regressor)?;
     let mut used = 0;
     while let Some(rows) = regressor.next_rows()? {
-        context.go_on()?;
+        context.check_interrupted()?;
         let count = rows.len();
         let Some(own) = forces.get(used..used + count) else {
             used = usize::MAX;

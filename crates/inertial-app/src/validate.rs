@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice;
-use crate::curves::{Curves, Piece};
+use crate::curves::{Curves, LogSegment};
 use crate::logs::LogOptions;
 use crate::recording::Recording;
 use crate::summary_file::saved_summary;
@@ -100,7 +100,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let result = validate(&equations, &summary, &values).at(options.logs.join(", "))?;
     let curves = if options.draw {
         let pieces = logs.iter_mut().map(|log| {
-            let piece = Piece::new(0..log.len(), "validation", &result.joints);
+            let piece = LogSegment::new(0..log.len(), "validation", &result.joints);
             (log, vec![piece])
         });
         Some(Curves::collect(context, &equations, &values, pieces.collect())?)

@@ -70,7 +70,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     if args.list {
         let width = builtin::names().map(str::len).max().unwrap_or(0);
-        let line = |name| format!("{name:width$}  {}\n", builtin::about(name).unwrap_or_default());
+        let line = |name| format!("{name:width$}  {}\n", builtin::description(name).unwrap_or_default());
         shell.print(&builtin::names().map(line).collect::<String>())?;
         return Ok(Answer::Yes);
     }
@@ -92,8 +92,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         "slow-motion" => return slow_motion::run(shell, args.json, args.out.as_deref()),
         "space-robot" => {
             let plots = args.plots.as_deref();
-            let wanted = space_robot::Wanted { published: args.published, json: args.json, plots };
-            return space_robot::run(shell, &wanted);
+            let options = space_robot::Options { published: args.published, json: args.json, plots };
+            return space_robot::run(shell, &options);
         }
         _ => {}
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use inertial::excitation::Robust;
+use inertial::excitation::ModelAggregation;
 use inertial::identifiability::Measured;
 use inertial_app::Model;
 use inertial_app::choice::{Choice as _, Combinations, Friction, Goal, Shape};
@@ -164,9 +164,9 @@ pub struct Args {
     #[arg(long, value_name = "MODEL", num_args = 1.., help_heading = SEARCH, hide_short_help = true)]
     robust: Vec<String>,
     /// Combination of the criteria of several models
-    #[arg(long, value_name = "BY", value_parser = choice::<Robust>(), default_value = defaults().robust_by.word(),
+    #[arg(long, value_name = "BY", value_parser = choice::<ModelAggregation>(), default_value = defaults().robust_by.word(),
           help_heading = SEARCH, hide_short_help = true)]
-    robust_by: Robust,
+    robust_by: ModelAggregation,
     /// Number of searches from different random motions
     #[arg(long, value_name = "N", default_value_t = defaults().starts, help_heading = SEARCH, hide_short_help = true)]
     starts: usize,

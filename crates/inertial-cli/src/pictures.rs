@@ -1,8 +1,8 @@
 //! Pages and curves in addition to the result of a command.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use inertial_app::disk::OutputFiles;
 use inertial_report::page::{Origin, Page};
 use inertial_report::plots;
@@ -53,18 +53,8 @@ impl Pictures {
             written.add(path, &page.html()?)?;
         }
         if let Some(folder) = &self.plots {
-            write_plots(&page, folder, written)?;
+            plots::write(plots::files(&page)?, folder, written)?;
         }
         Ok(if self.plot { plots::draw(&page, shell.curve_style()) } else { String::new() })
     }
-}
-
-/// Writes the curves of a page into a folder, which is created if it does not exist.
-fn write_plots(page: &Page, folder: &Path, written: &mut OutputFiles) -> Result<()> {
-    ensure!(!folder.is_file(), "{}: is a file: give the name of a folder", folder.display());
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    for (name, text) in plots::files(page)? {
-        written.add(&folder.join(name), &text)?;
-    }
-    Ok(())
 }

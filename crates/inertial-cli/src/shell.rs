@@ -156,7 +156,8 @@ impl Shell {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, also after a panic of another holder.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is a single step, so a panic leaves a consistent value.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -170,7 +171,7 @@ fn style() -> Style {
 /// Returns the width of the terminal on standard output; `None` if it is not a terminal.
 fn terminal_width() -> Option<u16> {
     let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
-    Some(if width.0 == 0 { inertial_report::text::USUAL_WIDTH } else { width.0 })
+    Some(if width.0 == 0 { inertial_report::text::DEFAULT_WIDTH } else { width.0 })
 }
 
 /// Quotes a word of a command for a shell.

@@ -5,7 +5,7 @@ use inertial::identifiability::Measured;
 use inertial_app::Model;
 use inertial_app::disk::OutputFiles;
 use inertial_app::validate::{Options, run as validate};
-use inertial_report::identification::{Predicted, Together, residuals};
+use inertial_report::identification::{Predicted, TotalResidual, residuals};
 use inertial_report::page;
 
 use crate::options::{LogArgs, ModelArgs, OUTPUT, choice};
@@ -81,7 +81,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         shell.print_json(&outcome)?;
     } else {
         let result = &outcome.result;
-        let all = Together {
+        let all = TotalResidual {
             relative_rms: result.relative_rms,
             relative_rms_raw: result.relative_rms_raw,
             left_out: result.left_out,

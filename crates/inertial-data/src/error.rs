@@ -73,6 +73,15 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
+/// Column that a log lacks and that an option can replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbsentColumn {
+    /// Times: the sampling rate can be given.
+    Time,
+    /// Position of a joint in a log that names its joints: the joint can be locked.
+    JointPosition,
+}
+
 /// Error of the crate. Every message is one line with the location, the problem and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -92,6 +101,8 @@ pub enum Error {
         place: Place,
         /// Description of the problem and the expectation.
         message: String,
+        /// Kind of the absent column, if an option can replace it.
+        absent: Option<AbsentColumn>,
     },
     /// Time stamps that cannot be repaired.
     #[error("{place}{}", one_line(message))]
@@ -126,11 +137,20 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    pub(crate) fn columns(place: Place, message: impl Into<String>) -> Self {
+        Self::Columns { place, message: message.into(), absent: None }
+    }
+
+    /// Creates the error about an absent column that an option can replace.
+    pub(crate) fn absent(place: Place, message: impl Into<String>, column: AbsentColumn) -> Self {
+        Self::Columns { place, message: message.into(), absent: Some(column) }
+    }
+
     /// Adds advice for columns that do not match.
     pub(crate) fn advised(self, advice: Option<String>) -> Self {
         match (self, advice) {
-            (Self::Columns { place, message }, Some(advice)) => {
-                Self::Columns { place, message: format!("{message}; {advice}") }
+            (Self::Columns { place, message, absent }, Some(advice)) => {
+                Self::Columns { place, message: format!("{message}; {advice}"), absent }
             }
             (other, _) => other,
         }
@@ -146,7 +166,7 @@ macro_rules! shorthand {
         }
     };
 }
-shorthand!(read Read, columns Columns, time Time, units Units, content Content);
+shorthand!(read Read, time Time, units Units, content Content);
 
 /// Returns `; the nearest is …` if a candidate is similar, for messages about unknown names.
 pub fn nearest_hint(name: &str, candidates: &[String]) -> String {

@@ -42,7 +42,7 @@ impl Default for Filter {
 
 /// Whether columns are required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Need {
+pub enum Requirement {
     /// Required: a log without these columns is rejected.
     #[default]
     Required,
@@ -78,9 +78,9 @@ pub struct Options {
     /// need no time.
     pub poses: bool,
     /// Requirement for the torques of the joints.
-    pub torques: Need,
+    pub torques: Requirement,
     /// Requirement for the pose of a floating base. If it is optional and absent, it stays neutral and the twist must be measured.
-    pub base_pose: Need,
+    pub base_pose: Requirement,
 }
 
 inertial::with_changes!(Options);
@@ -101,8 +101,8 @@ impl Default for Options {
             trust_units: false,
             extra: Vec::new(),
             poses: false,
-            torques: Need::Required,
-            base_pose: Need::Required,
+            torques: Requirement::Required,
+            base_pose: Requirement::Required,
         }
     }
 }

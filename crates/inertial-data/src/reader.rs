@@ -78,8 +78,8 @@ pub trait Reader: Send {
     /// Returns the next rows, at least one; `None` at the end.
     fn next_rows(&mut self) -> Result<Option<LogRows>>;
 
-    /// Returns the share of the file that was read, 0 to 1; `None` if unknown, as for a pipe.
-    fn share(&self) -> Option<f64> {
+    /// Returns the fraction of the file that was read; `None` if unknown, as for a pipe.
+    fn fraction_read(&self) -> Option<f64> {
         None
     }
 
@@ -129,8 +129,8 @@ macro_rules! forward_reader {
                 (**self).next_rows()
             }
 
-            fn share(&self) -> Option<f64> {
-                (**self).share()
+            fn fraction_read(&self) -> Option<f64> {
+                (**self).fraction_read()
             }
 
             fn inserted_time(&self) -> f64 {

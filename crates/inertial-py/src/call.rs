@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use inertial_app::disk::{OutputFiles, Sink};
-use inertial_app::{Checksum, Context, Disk, Error, Located as _, Model, Result};
+use inertial_app::{Checksum, Context, Disk, Error, Model, Result};
 use inertial_report::page::{Origin, Page};
 use inertial_report::plots;
 use pyo3::prelude::*;
@@ -80,7 +80,7 @@ impl<'py> Call<'py> {
         let whole = move || {
             let done = work(&mut job)?;
             // After an interruption no file is written, however late the work ends.
-            job.context().go_on()?;
+            job.context().check_interrupted()?;
             job.files.finish()?;
             Ok::<T, Error>(done)
         };
@@ -157,19 +157,10 @@ impl Job {
             self.files.add(path, &page.html()?)?;
         }
         if let Some(folder) = &self.outputs.plots {
-            write_plots(&page, folder, &mut self.files)?;
+            plots::write(plots::files(&page)?, folder, &mut self.files)?;
         }
         Ok(())
     }
-}
-
-/// Writes the plots of a page to a folder, which is created if missing.
-fn write_plots(page: &Page, folder: &Path, files: &mut OutputFiles) -> Result<()> {
-    if folder.is_file() {
-        return Err(Error::Input(format!("{}: is a file: give the name of a folder", folder.display())));
-    }
-    std::fs::create_dir_all(folder).at(folder.display())?;
-    plots::files(page)?.into_iter().try_for_each(|(name, text)| files.add(&folder.join(name), &text))
 }
 
 /// Writes a file atomically.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use inertial::estimation;
 use inertial_app::disk::OutputFiles;
-use inertial_app::{Disk, Given, Inputs as Source, Result};
+use inertial_app::{Disk, InMemoryInputs, Inputs as Source, Result};
 use inertial_data::{Log, Reader, Source as LogSource, open_as};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -60,8 +60,13 @@ impl Held {
         &self.copies.disk
     }
 
-    fn given(&self) -> Given<'_> {
-        Given { texts: &self.texts, logs: &self.tables, summaries: &self.summaries, others: &self.copies }
+    fn given(&self) -> InMemoryInputs<'_> {
+        InMemoryInputs {
+            texts: &self.texts,
+            logs: &self.tables,
+            summaries: &self.summaries,
+            others: &self.copies,
+        }
     }
 }
 
@@ -74,8 +79,8 @@ impl Source for Held {
         self.given().model(name, most)
     }
 
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
-        self.given().beside(model, name, most)
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.given().referenced(model, name, most)
     }
 
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
@@ -134,8 +139,8 @@ impl Source for Copies {
         self.disk.model(&self.path(name), most)
     }
 
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
-        self.disk.beside(model, name, most)
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.disk.referenced(model, name, most)
     }
 
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {

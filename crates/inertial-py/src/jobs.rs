@@ -233,7 +233,7 @@ pub fn simulate<'py>(
             (Err(Error::Io(error)), Some(path)) => Err(error).at(path.display())?,
             (outcome, _) => outcome?,
         };
-        job.context().go_on()?;
+        job.context().check_interrupted()?;
         if let Some(file) = sink.file.take() {
             file.into_inner().finish()?;
         }

@@ -1,7 +1,7 @@
 //! Mechanism in Python: names, parameters, regressors.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use inertial::dynamics::{
     ClosedMechanism, Frame, InverseDynamics, Samples, Scratch, Workspace, gravity_regressor,
@@ -24,6 +24,7 @@ use crate::errors::{of_model, wrong};
 use crate::inputs::Held;
 use crate::options::filled;
 use crate::pool;
+use crate::work::lock;
 
 /// Robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable.
 #[pyclass(frozen, module = "inertial._inertial")]
@@ -229,7 +230,7 @@ impl Mechanism {
         if q.len() != nq || v.len() != nv || a.len() != nv {
             return Ok(None);
         }
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = lock(&self.scratch);
         let y = self.inverse.torque_regressor(&mut scratch, q, v, a).map_err(wrong)?;
         PyArray1::from_slice(py, y).reshape([nv, self.built().parameter_count()]).map(Some)
     }

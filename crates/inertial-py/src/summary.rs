@@ -1,13 +1,13 @@
 //! Summaries of logs: built from logs and arrays, merged, serialized, and updated from a stream.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{self, Equations, Measurements};
 use inertial_app::logs::LogOptions;
 use inertial_app::unknowns::Unknowns;
-use inertial_app::{Context, Model, Silent, identify, summary_file};
+use inertial_app::{Context, Model, NoProgress, identify, summary_file};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -19,7 +19,7 @@ use crate::mechanism::Mechanism;
 use crate::options::filled;
 use crate::outcomes::to_python;
 use crate::pool;
-use crate::work::{Observer, long};
+use crate::work::{Observer, lock, long};
 
 /// Number of samples of a stream from which the work is parallel and the interpreter is released.
 const MANY: usize = 257;
@@ -46,7 +46,7 @@ self_cell::self_cell!(
 /// Creates the problem described by keyword arguments, with the texts that they name.
 fn problem(model: Arc<Model>, unknowns: &Unknowns, texts: &HashMap<String, String>) -> PyResult<Problem> {
     let held = Held::of_texts(texts.clone());
-    let context = Context { inputs: &held, progress: &Silent };
+    let context = Context { inputs: &held, progress: &NoProgress };
     Problem::try_new(model, |model| unknowns.equations(model, &context)).map_err(|e| held.exception(&e))
 }
 
@@ -95,11 +95,6 @@ pub struct Summary {
 /// Class of a summary, and the arguments that recreate it.
 type Pickled<'py> =
     (Bound<'py, PyType>, (Py<Mechanism>, Py<PyDict>, HashMap<String, String>, Bound<'py, PyBytes>));
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The value is replaced in one step, so it is consistent even after a panic while the lock was held.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Summary {
     /// Returns a copy of the content.
@@ -356,7 +351,7 @@ impl Online {
         let take = || {
             lock(&self.stream).with_dependent_mut(|problem, online| {
                 let equations = problem.borrow_dependent();
-                measured(equations, &self.dynamics, count, slices, |data| online.absorb(data))
+                measured(equations, &self.dynamics, count, slices, |data| online.update(data))
             })
         };
         let done = if count < MANY {

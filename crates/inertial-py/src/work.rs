@@ -91,7 +91,8 @@ impl Progress for Observer {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, also after a panic of another holder.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is atomic: after a panic while the lock was held, the value is still consistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -112,9 +113,7 @@ pub fn long<T: Send + 'static>(
     started.map_err(|e| wrong(format!("cannot start a thread: {e}")))?;
     // A receiver cannot be shared between threads, but only this thread ever waits.
     let receive = Mutex::new(receive);
-    let wait = |time: Duration| {
-        py.detach(|| receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time))
-    };
+    let wait = |time: Duration| py.detach(|| lock(&receive).recv_timeout(time));
     let (mut told, mut when) = ((0.0, 1.0), Instant::now());
     let mut look = |ended: bool| -> PyResult<()> {
         py.check_signals()?;

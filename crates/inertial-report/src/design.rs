@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use inertial::consistency::significant;
-use inertial::excitation::Expectation;
+use inertial::excitation::ExpectedAccuracy;
 use inertial_app::design::Outcome;
 
 use crate::text::{Style, plural, table};
@@ -31,7 +31,7 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
         significant(c.scaled_condition, 4),
         significant(c.smallest_singular_value, 4),
     );
-    let row = |e: &Expectation| {
+    let row = |e: &ExpectedAccuracy| {
         let percent =
             if e.relative.is_finite() { format!("{:.2} %", 100.0 * e.relative) } else { "-".into() };
         [e.name.clone(), significant(e.value, 5), significant(e.std_error, 2), percent]

@@ -46,7 +46,7 @@ pub fn text(result: &Identification, style: Style) -> String {
         );
     }
     out += "\n";
-    let fit = Together {
+    let fit = TotalResidual {
         relative_rms: result.fit_relative_rms,
         relative_rms_raw: result.fit_relative_rms_raw,
         left_out: result.fit_left_out,
@@ -56,7 +56,7 @@ pub fn text(result: &Identification, style: Style) -> String {
         (result.validation_relative_rms, result.validation_relative_rms_raw, result.validation_left_out)
     {
         out += "\n";
-        let all = Together { relative_rms, relative_rms_raw, left_out };
+        let all = TotalResidual { relative_rms, relative_rms_raw, left_out };
         out += &residuals("validation", &result.validation, all, Predicted::Forces, style);
     }
     if let Some(verdict) = result.verdict {
@@ -250,7 +250,7 @@ pub enum Predicted {
 pub fn residuals(
     title: &str,
     joints: &[Residual],
-    all: Together,
+    all: TotalResidual,
     predicted: Predicted,
     style: Style,
 ) -> String {
@@ -284,7 +284,7 @@ pub fn residuals(
 
 /// Residuals of all joints together, relative to the forces.
 #[derive(Debug, Clone, Copy)]
-pub struct Together {
+pub struct TotalResidual {
     /// Relative residual in the frequency band of the fit.
     pub relative_rms: f64,
     /// Relative residual of unfiltered forces, over all samples.

@@ -13,7 +13,7 @@ pub struct Style {
 }
 
 /// Width (columns) of a terminal of unknown size.
-pub const USUAL_WIDTH: u16 = 80;
+pub const DEFAULT_WIDTH: u16 = 80;
 
 /// Alignment of the columns of a table after the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

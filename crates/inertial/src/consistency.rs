@@ -25,7 +25,7 @@ use crate::spatial::{Inertia, PseudoInertia};
 
 pub use coordinates::ManifoldCoordinates;
 pub use doubts::{Doubt, Extent, doubts};
-pub use rounding::{RoundingVerdict, judge_printed};
+pub use rounding::{RoundingVerdict, check_rounded_inertia};
 
 /// Allowed violation relative to the largest principal moment: moments rounded to six significant digits pass.
 pub const DEFAULT_TOLERANCE: f64 = 1e-6;
@@ -62,7 +62,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Result of [`judge`].
+/// Result of [`check_inertia`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Verdict {
@@ -84,18 +84,18 @@ impl Verdict {
 /// Checks the physical consistency of the parameters of one body; `tolerance` is usually [`DEFAULT_TOLERANCE`].
 ///
 /// ```
-/// use inertial::consistency::{DEFAULT_TOLERANCE, Violation, judge};
+/// use inertial::consistency::{DEFAULT_TOLERANCE, Violation, check_inertia};
 /// use inertial::spatial::Inertia;
 /// use nalgebra::{Matrix3, Vector3, vector};
 ///
 /// let shape = Matrix3::from_diagonal(&vector![0.1, 0.1, 0.3]);
-/// let verdict = judge(&Inertia::from_com(1.0, Vector3::zeros(), shape), DEFAULT_TOLERANCE)?;
+/// let verdict = check_inertia(&Inertia::from_com(1.0, Vector3::zeros(), shape), DEFAULT_TOLERANCE)?;
 /// let (violation, reason) = &verdict.violations[0];
 /// assert_eq!(*violation, Violation::TriangleInequality);
 /// assert_eq!(reason, "Ixx + Iyy = 0.2 < Izz = 0.3 kg m² about the centre of mass: no mass distribution has this");
 /// # Ok::<(), inertial::Error>(())
 /// ```
-pub fn judge(inertia: &Inertia<f64>, tolerance: f64) -> Result<Verdict> {
+pub fn check_inertia(inertia: &Inertia<f64>, tolerance: f64) -> Result<Verdict> {
     let pseudo = symmetric_eigen(&PseudoInertia::from(inertia).0)?;
     let central = inertia.about_com();
     let moments = symmetric_eigen(&central)?.values;
@@ -170,7 +170,7 @@ pub struct Cuboid {
 /// ```
 pub fn cuboid(inertia: &Inertia<f64>, tolerance: f64) -> Result<Option<Cuboid>> {
     let Some(centre) = inertia.com().filter(|_| inertia.mass > 0.0) else { return Ok(None) };
-    if !judge(inertia, tolerance)?.is_consistent() {
+    if !check_inertia(inertia, tolerance)?.is_consistent() {
         return Ok(None);
     }
     let eigen = symmetric_eigen(&central_second_moments(inertia))?;

@@ -30,7 +30,7 @@ impl Extents {
         let mut read: HashMap<String, Option<Mesh>> = HashMap::new();
         let mut left = ALL;
         for NamedMesh { link, origin, file, scale, is_visual } in model.meshes() {
-            context.go_on()?;
+            context.check_interrupted()?;
             let mesh = read.entry(file.clone()).or_insert_with(|| {
                 let (_, bytes) = context.inputs.mesh(&model.label, &file, LARGEST.min(left))?;
                 let bytes = bytes.ok()?;

@@ -23,7 +23,7 @@ pub use film::Motion;
 pub use floats::Floats;
 pub use reduce::Reducer;
 use row::{Row, Sample};
-pub use track::Track;
+pub use track::PredictedSeries;
 
 /// Largest number of points of all curves together: about seven megabytes in base64, or one minute of seven joints at 1 kHz.
 const POINTS: usize = 1_300_000;
@@ -126,38 +126,38 @@ pub struct Curves {
 
 /// Residuals of a coordinate according to the result.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct ReportedResidual {
     joint: String,
     rms: f64,
     relative_rms: f64,
 }
 
-impl From<&Residual> for Told {
+impl From<&Residual> for ReportedResidual {
     fn from(r: &Residual) -> Self {
         Self { joint: r.joint.clone(), rms: r.rms, relative_rms: r.relative_rms }
     }
 }
 
-impl From<&MomentumResidual> for Told {
+impl From<&MomentumResidual> for ReportedResidual {
     fn from(r: &MomentumResidual) -> Self {
         Self { joint: r.joint.clone(), rms: r.rms, relative_rms: r.relative_rms }
     }
 }
 
 /// Part of a log.
-pub struct Piece {
+pub struct LogSegment {
     /// Range of the samples.
     pub range: Range<usize>,
     /// Use of the samples: `fit` or `validation`.
     pub part: &'static str,
     /// Residuals of the result over all parts with this use, by coordinate.
-    pub residuals: Vec<Told>,
+    pub residuals: Vec<ReportedResidual>,
 }
 
-impl Piece {
+impl LogSegment {
     /// Creates a part of a log with the residuals of the result.
     pub fn new(range: Range<usize>, part: &'static str, residuals: &[Residual]) -> Self {
-        Self { range, part, residuals: residuals.iter().map(Told::from).collect() }
+        Self { range, part, residuals: residuals.iter().map(ReportedResidual::from).collect() }
     }
 }
 
@@ -178,7 +178,7 @@ impl Curves {
         context: &Context<'_>,
         equations: &Equations<'_>,
         values: &[f64],
-        mut logs: Vec<(&mut Recording, Vec<Piece>)>,
+        mut logs: Vec<(&mut Recording, Vec<LogSegment>)>,
     ) -> Result<Self> {
         logs.iter_mut().for_each(|(_, pieces)| pieces.retain(|p| !p.range.is_empty()));
         let pieces = || logs.iter().flat_map(|(_, pieces)| pieces);
@@ -188,7 +188,7 @@ impl Curves {
         let paths: Vec<String> = logs.iter().map(|(recording, _)| recording.path().to_owned()).collect();
         let _work = context.work_on(&paths);
         for (recording, pieces) in logs {
-            recording.again(context);
+            recording.restart(context);
             for piece in pieces {
                 let film = Film::new(piece.range.len(), recording.rate_hz(), films);
                 out.take(context, equations, values, recording, &piece, bucket, film)?;
@@ -204,18 +204,18 @@ impl Curves {
         equations: &Equations<'_>,
         values: &[f64],
         recording: &mut Recording,
-        piece: &Piece,
+        piece: &LogSegment,
         bucket: usize,
         mut film: Film,
     ) -> Result<()> {
         let units = units(equations);
         let (samples, rate) = (piece.range.len(), recording.rate_hz());
-        let told = |name: String| {
+        let reported = |name: String| {
             let found = piece.residuals.iter().find(|r| r.joint == name).cloned();
-            found.unwrap_or(Told { joint: name, ..Told::default() })
+            found.unwrap_or(ReportedResidual { joint: name, ..ReportedResidual::default() })
         };
         let names = equations.row_names().into_iter();
-        let mut rows: Vec<Row> = names.map(|name| Row::new(samples, bucket, rate, told(name))).collect();
+        let mut rows: Vec<Row> = names.map(|name| Row::new(samples, bucket, rate, reported(name))).collect();
         let mut start = None;
         recording.predict(context, equations, piece.range.clone(), values, |part| {
             start = start.or(part.t.first().copied());

@@ -1,7 +1,7 @@
 //! Accumulation of the curves of one coordinate, sample by sample.
 
 use super::spectrum::Welch;
-use super::{Floats, Friction, Histogram, Reducer, Series, Told};
+use super::{Floats, Friction, Histogram, Reducer, ReportedResidual, Series};
 
 /// Largest number of points of a friction diagram.
 const DOTS: usize = 700;
@@ -24,7 +24,7 @@ pub(super) struct Row {
     /// Number of used samples that are rows of the fit.
     fitted: usize,
     fitted_squares: f64,
-    told: Told,
+    reported: ReportedResidual,
 }
 
 /// One sample of a coordinate.
@@ -41,13 +41,13 @@ pub(super) struct Sample {
 
 impl Row {
     /// Creates an accumulator for `samples` samples at a rate in Hz, with buckets of `bucket` samples and the residuals of the result.
-    pub(super) fn new(samples: usize, bucket: usize, rate: f64, told: Told) -> Self {
+    pub(super) fn new(samples: usize, bucket: usize, rate: f64, reported: ReportedResidual) -> Self {
         Self {
             measured: Reducer::new(bucket, samples),
             predicted: Reducer::new(bucket, samples),
             residual: Reducer::new(bucket, samples),
             welch: Welch::new(samples, rate),
-            histogram: Histogram { reach: REACH * told.rms, bins: vec![0; BINS], beyond: 0 },
+            histogram: Histogram { reach: REACH * reported.rms, bins: vec![0; BINS], beyond: 0 },
             friction: Default::default(),
             every: samples.div_ceil(DOTS).max(1),
             seen: 0,
@@ -55,7 +55,7 @@ impl Row {
             squares: 0.0,
             fitted: 0,
             fitted_squares: 0.0,
-            told,
+            reported,
         }
     }
 
@@ -87,15 +87,15 @@ impl Row {
         let [speed, force, model] = self.friction;
         let has_friction = model.iter().any(|x| *x != 0.0);
         (self.counted > 0).then(|| Series {
-            joint: self.told.joint,
+            joint: self.reported.joint,
             unit,
             speed_unit,
             measured: Floats(self.measured.finish()),
             predicted: Floats(self.predicted.finish()),
             residual: Floats(self.residual.finish()),
             counted: self.counted,
-            rms: self.told.rms,
-            relative_rms: self.told.relative_rms,
+            rms: self.reported.rms,
+            relative_rms: self.reported.relative_rms,
             own_rms: (self.fitted_squares / self.fitted.max(1) as f64).sqrt(),
             spread: (self.squares / self.counted as f64).sqrt(),
             spectrum: self.welch.finish(),

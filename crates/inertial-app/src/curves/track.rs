@@ -1,9 +1,9 @@
 //! Curves of values that were predicted elsewhere: momenta, and readings of a force/torque sensor.
 
-use super::{Curve, Curves, Film, Row, Sample, Told, bucket, step};
+use super::{Curve, Curves, Film, ReportedResidual, Row, Sample, bucket, step};
 
 /// Measured and predicted values of one log, or of a part of it, sample by sample.
-pub struct Track {
+pub struct PredictedSeries {
     /// Name of the log.
     pub log: String,
     /// Use of the samples: `fit` or `validation`.
@@ -15,7 +15,7 @@ pub struct Track {
     /// Sampling rate (Hz).
     pub rate: f64,
     /// Residuals of each row according to the result.
-    pub told: Vec<Told>,
+    pub reported: Vec<ReportedResidual>,
     /// Unit of each row.
     pub units: Vec<&'static str>,
     /// Measured values of all rows.
@@ -29,34 +29,34 @@ pub struct Track {
 }
 
 impl Curves {
-    /// Computes the curves of tracks.
-    pub fn of_tracks(tracks: Vec<Track>) -> Self {
-        let tracks: Vec<Track> = tracks.into_iter().filter(|t| !t.counts.is_empty()).collect();
-        let numbers: usize = tracks.iter().map(|t| t.measured.len()).sum();
+    /// Computes the curves of predicted series.
+    pub fn of_predictions(series: Vec<PredictedSeries>) -> Self {
+        let series: Vec<PredictedSeries> = series.into_iter().filter(|t| !t.counts.is_empty()).collect();
+        let numbers: usize = series.iter().map(|t| t.measured.len()).sum();
         let bucket = bucket(numbers, 1);
-        let films = tracks.len();
+        let films = series.len();
         let mut out = Self::default();
-        for track in tracks {
-            let samples = track.counts.len();
-            let mut film = Film::new(samples, track.rate, films);
-            film.take(&track.q, samples);
-            let count = track.told.len();
+        for one in series {
+            let samples = one.counts.len();
+            let mut film = Film::new(samples, one.rate, films);
+            film.take(&one.q, samples);
+            let count = one.reported.len();
             let rows =
-                track.told.into_iter().zip(track.units).enumerate().filter_map(|(row, (told, unit))| {
-                    let mut out = Row::new(samples, bucket, track.rate, told);
-                    for (s, &counts) in track.counts.iter().enumerate() {
+                one.reported.into_iter().zip(one.units).enumerate().filter_map(|(row, (reported, unit))| {
+                    let mut out = Row::new(samples, bucket, one.rate, reported);
+                    for (s, &counts) in one.counts.iter().enumerate() {
                         let (measured, predicted) =
-                            (track.measured[s * count + row], track.predicted[s * count + row]);
+                            (one.measured[s * count + row], one.predicted[s * count + row]);
                         out.push(&Sample { measured, predicted, counts, fitted: counts, friction: None });
                     }
                     out.finish((unit, ""))
                 });
             let curve = Curve {
-                log: track.log,
-                part: track.part,
-                quantity: track.quantity,
-                start: track.start,
-                step: step(bucket, track.rate),
+                log: one.log,
+                part: one.part,
+                quantity: one.quantity,
+                start: one.start,
+                step: step(bucket, one.rate),
                 samples,
                 bucket,
                 series: rows.collect(),

@@ -1,13 +1,13 @@
 //! Design of motions for free-flying robots.
 
-use inertial::excitation::pruning::Reading;
+use inertial::excitation::pruning::PruningRule;
 use inertial::excitation::{
     Combinations, CycloidOptions, Design, FlightOptions, design_cycloids, design_flight,
 };
 use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
 use inertial::mechanism::{Base, Mechanism};
 
-use super::subject::room;
+use super::subject::collisions;
 use super::{Options, Search};
 use crate::choice::{Combinations as Choice, Friction, Goal, Shape};
 use crate::flight::rate_noise;
@@ -68,7 +68,7 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
             search.step(&step)
         })?);
     }
-    let (others, room) = (others(own, model, search)?, room(own, mechanism)?);
+    let (others, collisions) = (others(own, model, search)?, collisions(own, mechanism)?);
     let options = FlightOptions::new(noise).with(|o| {
         o.duration = own.duration;
         o.interval = own.duration / intervals as f64;
@@ -77,7 +77,7 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
         o.others = others;
         o.robust = own.robust_by;
         o.limits = own.limits();
-        o.room = room;
+        o.collisions = collisions;
         o.starts = own.starts;
         o.steps = own.steps();
         o.seed = own.seed;
@@ -118,7 +118,7 @@ fn cycloids(
             Some([start.to_vec(), range.to_vec()])
         }
     };
-    let room = room(own, mechanism)?;
+    let collisions = collisions(own, mechanism)?;
     Ok(CycloidOptions::new(noise).with(|o| {
         o.interval = own.duration / intervals as f64;
         o.rate = own.rate;
@@ -126,13 +126,13 @@ fn cycloids(
         o.combinations = match own.combinations {
             Choice::First => Combinations::First(intervals),
             Choice::Best => Combinations::Best(intervals),
-            Choice::Printed => Combinations::Pruned(Reading::Printed),
-            Choice::Refreshed => Combinations::Pruned(Reading::Refreshed),
-            Choice::Counted => Combinations::Pruned(Reading::Counted),
+            Choice::Printed => Combinations::Pruned(PruningRule::Printed),
+            Choice::Refreshed => Combinations::Pruned(PruningRule::Refreshed),
+            Choice::Counted => Combinations::Pruned(PruningRule::Counted),
         };
         o.seeds = seeds;
         o.limits = own.limits();
-        o.room = room;
+        o.collisions = collisions;
         o.starts = own.starts;
         o.steps = own.steps();
         o.seed = own.seed;

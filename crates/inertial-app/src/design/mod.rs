@@ -6,8 +6,8 @@ mod subject;
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::excitation::{
-    Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, Profile, Progress as Step, Robust,
-    coordinates, design,
+    Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, ModelAggregation, Profile,
+    Progress as Step, coordinates, design,
 };
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, Mechanism};
@@ -19,8 +19,8 @@ use crate::note::SearchEnd;
 use crate::progress::Unit;
 use crate::setting::Setting;
 use crate::{Context, Error, Located, Model, Result, ensure_option};
-pub use outcome::{Format, ModelSize, Outcome, Reached};
-use subject::{measured, on_plate, room, subject};
+pub use outcome::{CriterionValue, Format, Outcome};
+use subject::{collisions, measured, on_plate, subject};
 
 /// Options of a design.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -94,8 +94,8 @@ pub struct Options {
     pub robust: Vec<String>,
     /// Combination of the criteria of several models.
     #[serde(with = "choice")]
-    #[schemars(with = "choice::Words<Robust>")]
-    pub robust_by: Robust,
+    #[schemars(with = "choice::Words<ModelAggregation>")]
+    pub robust_by: ModelAggregation,
     /// Number of searches from different random motions.
     pub starts: usize,
     /// Largest number of steps of each search; by default until convergence.
@@ -138,7 +138,7 @@ impl Default for Options {
             clearance: 0.0,
             base_motion: None,
             robust: Vec::new(),
-            robust_by: Robust::Mean,
+            robust_by: ModelAggregation::Mean,
             starts: 4,
             iterations: None,
             time_limit: None,
@@ -227,7 +227,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     let rests = rests(own, mechanism);
     let mechanism = plate.as_ref().unwrap_or(mechanism);
     let coordinates = coordinates(mechanism, &own.limits());
-    let room = room(own, mechanism)?;
+    let collisions = collisions(own, mechanism)?;
     let start = start(own, mechanism, &coordinates)?;
     let options = DesignOptions::default().with(|o| {
         o.family = own.family();
@@ -240,7 +240,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
         o.iterations = own.steps();
         o.seed = own.seed;
     });
-    let found = design(&subjects, &coordinates, &room, &options, &|step| search.step(&step));
+    let found = design(&subjects, &coordinates, &collisions, &options, &|step| search.step(&step));
     found.map_err(|error| match error {
         error if rests => Error::Hint {
             reason: format!("the base is held still: {error}"),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use inertial::Warnings;
+use inertial::estimation::ModelSize;
 use inertial::excitation::{Certificate, Coordinate, Design, Trajectory, Usage};
 use inertial::identifiability::Measured;
 use inertial::mechanism::{BodyKind, Mechanism};
@@ -28,7 +29,7 @@ pub struct Outcome {
     /// Measured quantities.
     pub measured: &'static str,
     /// Criterion that was minimized.
-    pub criterion: Reached,
+    pub criterion: CriterionValue,
     /// Length (s).
     pub duration: f64,
     /// Sampling rate (Hz).
@@ -62,17 +63,6 @@ pub struct Outcome {
     pub seed: u64,
 }
 
-/// Size of a model.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ModelSize {
-    /// Name of the model.
-    pub name: String,
-    /// Number of links that move.
-    pub bodies: usize,
-    /// Number of velocity coordinates.
-    pub dof: usize,
-}
-
 /// Returns the meaning of the criterion's value. The published method for cycloids of free flights does not divide by the noise.
 fn meaning(own: &Options, mechanism: &Mechanism) -> &'static str {
     let measured = measured(own, mechanism);
@@ -88,7 +78,7 @@ fn meaning(own: &Options, mechanism: &Mechanism) -> &'static str {
 
 /// Value of the criterion.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Reached {
+pub struct CriterionValue {
     /// Name of the criterion.
     pub name: &'static str,
     /// Meaning of its value.
@@ -129,7 +119,7 @@ impl Outcome {
                 dof: mechanism.nv(),
             },
             measured: measured(own, mechanism).name(),
-            criterion: Reached {
+            criterion: CriterionValue {
                 name: own.criterion(measured(own, mechanism)).name(),
                 meaning: meaning(own, mechanism),
                 value: design.criterion,

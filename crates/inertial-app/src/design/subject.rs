@@ -1,7 +1,7 @@
 //! Unknowns of a design, measurement noise, and workspace limits.
 
 use inertial::estimation::{Equations, JointTerms, Summary, information_matrix};
-use inertial::excitation::{JointColumn, Room, Stribeck, Subject};
+use inertial::excitation::{CollisionModel, JointColumn, Stribeck, Subject};
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, Status, analyze};
 use inertial::mechanism::{Base, BodyKind, DEFAULT_SNAP, Joint, JointType, Mechanism};
 use nalgebra::{DMatrix, Vector3};
@@ -257,7 +257,7 @@ fn project_automatic(
 }
 
 /// Returns the space in which the links may move: workspace, ground and obstacles, and the capsules of the links.
-pub fn room(own: &Options, mechanism: &Mechanism) -> Result<Room> {
+pub fn collisions(own: &Options, mechanism: &Mechanism) -> Result<CollisionModel> {
     let workspace =
         own.workspace.as_ref().map(|w| [Vector3::new(w[0], w[1], w[2]), Vector3::new(w[3], w[4], w[5])]);
     if let Some([low, high]) = workspace {
@@ -267,7 +267,7 @@ pub fn room(own: &Options, mechanism: &Mechanism) -> Result<Room> {
             "the first corner must be below the second in x, y and z"
         );
     }
-    let shapes = Room::shapes(mechanism);
+    let shapes = CollisionModel::shapes(mechanism);
     if own.self_collision {
         ensure_option!(
             !shapes.is_empty(),
@@ -276,19 +276,19 @@ pub fn room(own: &Options, mechanism: &Mechanism) -> Result<Room> {
         );
     }
     let mut capsules = match own.link_radius {
-        Some(radius) => Room::along_links(mechanism, radius),
+        Some(radius) => CollisionModel::along_links(mechanism, radius),
         None => Vec::new(),
     };
     capsules.extend(shapes);
     let pairs = if own.link_radius.is_some() || own.self_collision {
-        Room::candidate_pairs(mechanism, &capsules)
+        CollisionModel::candidate_pairs(mechanism, &capsules)
     } else {
         Vec::new()
     };
     if capsules.is_empty() && (workspace.is_some() || own.ground.is_some()) {
-        capsules = Room::along_links(mechanism, 0.0);
+        capsules = CollisionModel::along_links(mechanism, 0.0);
     }
-    Ok(Room::default().with(|r| {
+    Ok(CollisionModel::default().with(|r| {
         r.capsules = capsules;
         r.pairs = pairs;
         r.workspace = workspace;

@@ -86,7 +86,7 @@ impl Inputs for Disk {
         if name == "-" { bounded(io::stdin().lock(), most) } else { read_file(Path::new(name), most) }
     }
 
-    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+    fn referenced(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
         let path = Path::new(model).parent().unwrap_or(Path::new("")).join(name);
         self.reads(&path.to_string_lossy())?;
         read_file(&path, most)

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Friction;
-use crate::curves::{Curves, Piece};
+use crate::curves::{Curves, LogSegment};
 use crate::estimate::{Estimate, Subject};
 use crate::logs::LogOptions;
 use crate::progress::Quiet;
@@ -107,12 +107,12 @@ pub struct Outcome {
     pub joint_file: Option<String>,
     /// Data for plots, if requested.
     #[serde(skip)]
-    pub drawing: Option<Drawing>,
+    pub page_data: Option<PageData>,
 }
 
 /// Data for the page of an identification besides the result.
 #[derive(Debug)]
-pub struct Drawing {
+pub struct PageData {
     /// Measured and predicted forces.
     pub curves: Curves,
     /// Values of the base parameters according to the model, if it has any.
@@ -204,8 +204,8 @@ pub(crate) fn finish(
         None
     };
     let (written, joint_file) = written.map(|w| (w.text, w.joint_file)).unzip();
-    let drawing = if options.draw { Some(data.draw(model, equations, &result, context)?) } else { None };
-    Ok(Outcome { result, summary: data.fit, model: written, joint_file: joint_file.flatten(), drawing })
+    let page_data = if options.draw { Some(data.draw(model, equations, &result, context)?) } else { None };
+    Ok(Outcome { result, summary: data.fit, model: written, joint_file: joint_file.flatten(), page_data })
 }
 
 /// Summaries for fit and validation, and the logs themselves if they are read again.
@@ -298,7 +298,7 @@ impl Data {
             let names: Vec<String> = logs.iter().map(|log| log.recording.path().to_owned()).collect();
             let _work = context.work_on(&names);
             for log in logs.iter_mut() {
-                log.recording.again(context);
+                log.recording.restart(context);
                 out.merge(&log.recording.summary(context, equations, log.fit.clone(), Some(huber))?)?;
             }
             Ok(out)
@@ -316,7 +316,7 @@ impl Data {
         equations: &Equations<'_>,
         result: &Identification,
         context: &Context<'_>,
-    ) -> Result<Drawing> {
+    ) -> Result<PageData> {
         let mechanism = &model.mechanism;
         let chosen = equations.chosen(result)?;
         let mut facts = Vec::new();
@@ -328,8 +328,8 @@ impl Data {
             facts
                 .extend(log.recording.notes().iter().map(|note| format!("{}: {note}", log.recording.path())));
             let pieces = vec![
-                Piece::new(log.fit.clone(), "fit", &result.fit),
-                Piece::new(log.kept.clone(), "validation", &result.validation),
+                LogSegment::new(log.fit.clone(), "fit", &result.fit),
+                LogSegment::new(log.kept.clone(), "validation", &result.validation),
             ];
             (&mut log.recording, pieces)
         });
@@ -338,6 +338,6 @@ impl Data {
         let prior = chosen.model_values()?.into_iter().map(|x| (!silent).then_some(x)).collect();
         let measured = chosen.has_base_wrench().then_some(Measured::Both);
         let analysis = analyze(mechanism, &AnalyzeOptions::default().with(|o| o.measured = measured))?;
-        Ok(Drawing { curves, prior, analysis, logs: facts })
+        Ok(PageData { curves, prior, analysis, logs: facts })
     }
 }

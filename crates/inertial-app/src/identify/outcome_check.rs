@@ -47,7 +47,7 @@ impl Data {
         let held_out = self.validation.is_some();
         for log in &mut self.logs {
             let range = if held_out { log.kept.clone() } else { log.fit.clone() };
-            log.recording.again(context);
+            log.recording.restart(context);
             summary.merge(&log.recording.summary(context, &equations, range, None)?)?;
         }
         if summary.samples == 0 {

@@ -29,10 +29,10 @@ fn overlapping<'s>(
     // Logs with common rows have common marks (hashes of rows), so only such logs are compared.
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (k, source) in others.iter().enumerate() {
-        source.marks.iter().for_each(|&mark| places.entry(mark).or_default().push(k));
+        source.row_digests.iter().for_each(|&digest| places.entry(digest).or_default().push(k));
     }
     some.iter().enumerate().find_map(|(i, a)| {
-        let known = a.marks.iter().filter_map(|mark| places.get(mark)).flatten();
+        let known = a.row_digests.iter().filter_map(|digest| places.get(digest)).flatten();
         let pair = known.filter(|&&k| counts(i, k)).map(|&k| (a, &others[k]));
         pair.into_iter().find(|(a, b)| a.overlaps(b))
     })

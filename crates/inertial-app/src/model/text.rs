@@ -192,7 +192,7 @@ impl ModelFiles for Surroundings<'_> {
         if !self.is_file() {
             return read::no_includes(name).map(String::into_bytes);
         }
-        let bytes = self.inputs.beside(self.model, name, self.left.get()).map_err(|e| e.to_string())?;
+        let bytes = self.inputs.referenced(self.model, name, self.left.get()).map_err(|e| e.to_string())?;
         self.left.set(self.left.get().saturating_sub(bytes.len() as u64));
         Ok(bytes)
     }
@@ -226,7 +226,7 @@ impl xacro::Files for Surroundings<'_> {
 
     fn package(&self, name: &str) -> Result<String, String> {
         if !self.is_file() {
-            return xacro::Alone.package(name);
+            return xacro::NoFiles.package(name);
         }
         self.inputs.package(self.model, name).ok_or_else(|| {
             format!(

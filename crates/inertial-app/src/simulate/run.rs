@@ -67,7 +67,7 @@ impl Times {
         let count = self.len();
         (0..count).map(move |k| {
             if k.is_multiple_of(REPORT_INTERVAL) {
-                context.go_on()?;
+                context.check_interrupted()?;
                 context.progress.share(k as f64 / count as f64);
             }
             Ok(k)

@@ -1,19 +1,15 @@
 //! Columns of a simulated log.
 
 use inertial::dynamics::ClosedMechanism;
+use inertial::estimation::WRENCH_AXES;
 use inertial::identifiability::Measured;
 use inertial::mechanism::Base;
 use inertial::simulation::Reading;
-use inertial_data::nearest_hint;
+use inertial_data::{BASE_A, BASE_Q, BASE_V, nearest_hint};
 
 use super::Mode;
 use crate::{Error, Result};
 
-/// Suffixes of the columns of a floating base, in the order of its coordinates.
-pub const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
-pub const BASE_V: [&str; 6] = ["vx", "vy", "vz", "wx", "wy", "wz"];
-pub const BASE_A: [&str; 6] = ["ax", "ay", "az", "alx", "aly", "alz"];
-pub const WRENCH: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 const MOMENTUM: [&str; 6] = ["px", "py", "pz", "lx", "ly", "lz"];
 
 /// Location of the value of a column in a [`Reading`].
@@ -82,12 +78,12 @@ impl Table {
             }
         }
         if measured != Measured::JointTorques {
-            for (k, part) in WRENCH.iter().enumerate() {
+            for (k, part) in WRENCH_AXES.iter().enumerate() {
                 add(format!("wrench.{part}"), Field::Wrench(k));
             }
         }
         if force_sensor {
-            for (k, part) in WRENCH.iter().enumerate() {
+            for (k, part) in WRENCH_AXES.iter().enumerate() {
                 add(format!("ft.{part}"), Field::Sensor(k));
             }
         }

@@ -3,13 +3,13 @@
 use std::io::{Cursor, Read as _};
 
 use inertial::dynamics::ClosedMechanism;
+use inertial::estimation::WRENCH_AXES;
 use inertial::excitation::{BASE_COORDINATES, Profile, Trajectory, base_state};
 use inertial::mechanism::{Base, Joint, Mechanism};
 use inertial::simulation::PrescribedMotion;
-use inertial_data::{CsvReader, Log, Source as DataSource, nearest_hint};
+use inertial_data::{BASE_A, BASE_Q, BASE_V, CsvReader, Log, Source as DataSource, nearest_hint};
 
 use super::Mode;
-use super::table::{BASE_A, BASE_Q, BASE_V, WRENCH};
 use crate::model::label;
 use crate::{Context, Error, Located, Note, Result, bail, ensure, ensure_option};
 
@@ -187,7 +187,7 @@ impl Columns<'_> {
                 "q" => ("base", &BASE_Q),
                 "dq" => ("base", &BASE_V),
                 "ddq" => ("base", &BASE_A),
-                _ => ("wrench", &WRENCH),
+                _ => ("wrench", &WRENCH_AXES),
             };
             return suffixes.iter().map(|s| format!("{stem}.{s}")).collect();
         }

@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use inertial::Coded as _;
 use inertial_app::choice::{Estimator, Friction};
 use inertial_app::{
-    Context, Disk, Error, Given, Model, ModelOptions, Note, Progress, Silent, check, design, identify,
-    simulate,
+    Context, Disk, Error, InMemoryInputs, Model, ModelOptions, NoProgress, Note, Progress, check, design,
+    identify, simulate,
 };
 use inertial_data::{CsvReader, Log};
 
@@ -31,14 +31,16 @@ fn simulated(model: &Model) -> Vec<u8> {
     }
     let logs = HashMap::from([("motion".to_owned(), as_log(motion.into_bytes(), "motion"))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());
-    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
+    let inputs =
+        InMemoryInputs { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let options = simulate::Options::default().with(|o| {
         o.trajectory = "motion".into();
         o.noise = vec!["tau=0.01".parse().unwrap()];
         o.ignore_limits = true;
     });
     let mut out = simulate::Csv::new(Vec::new());
-    simulate::run(model, &options, &Context { inputs: &inputs, progress: &Silent }, Some(&mut out)).unwrap();
+    simulate::run(model, &options, &Context { inputs: &inputs, progress: &NoProgress }, Some(&mut out))
+        .unwrap();
     out.into_inner()
 }
 
@@ -65,18 +67,21 @@ fn logs_in_memory_and_in_files_give_equal_results() {
     std::fs::write(&path, &csv).unwrap();
     let options = identify::Options::default().with(|o| o.logs = vec![path.clone()]);
     let from_file =
-        identify::run(&model, &options, &Context { inputs: &Disk::default(), progress: &Silent }).unwrap();
+        identify::run(&model, &options, &Context { inputs: &Disk::default(), progress: &NoProgress })
+            .unwrap();
     let logs = HashMap::from([(path.clone(), as_log(csv, &path))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());
-    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
+    let inputs =
+        InMemoryInputs { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let from_memory =
-        identify::run(&model, &options, &Context { inputs: &inputs, progress: &Silent }).unwrap();
+        identify::run(&model, &options, &Context { inputs: &inputs, progress: &NoProgress }).unwrap();
     assert_eq!(serde_json::to_string(&from_file).unwrap(), serde_json::to_string(&from_memory).unwrap());
     // The summary of the logs is sufficient for the estimate.
     let summaries = HashMap::from([("earlier".to_owned(), from_file.summary.clone())]);
-    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
+    let inputs =
+        InMemoryInputs { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let options = identify::Options::default().with(|o| o.logs = vec!["earlier".into()]);
-    let again = identify::run(&model, &options, &Context { inputs: &inputs, progress: &Silent }).unwrap();
+    let again = identify::run(&model, &options, &Context { inputs: &inputs, progress: &NoProgress }).unwrap();
     assert_eq!(again.result.values, from_file.result.values);
 }
 
@@ -101,7 +106,8 @@ fn an_observer_gets_the_notes_and_can_stop_the_work() {
     let model = model("planar-2r");
     let logs = HashMap::from([("log".to_owned(), as_log(simulated(&model), "log"))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());
-    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
+    let inputs =
+        InMemoryInputs { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let options = identify::Options::default().with(|o| o.logs = vec!["log".into()]);
     let run = |stops: bool| {
         let observer = Observer { stops, notes: Mutex::default() };
@@ -144,7 +150,7 @@ fn an_impossible_body_is_corrected_in_the_model_text() {
         <joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>"#;
     let model = Model::from_text("r", text.to_owned(), inertial::mechanism::BuildOptions::default()).unwrap();
     let options = check::Options::default();
-    let context = Context { inputs: &Disk::default(), progress: &Silent };
+    let context = Context { inputs: &Disk::default(), progress: &NoProgress };
     let outcome = check::run(&model, &options, &context).unwrap();
     assert!(!outcome.consistent);
     let corrected = outcome.corrected(&model, &options).unwrap();

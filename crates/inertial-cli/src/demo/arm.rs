@@ -11,7 +11,7 @@ use inertial::estimation::{
     Equations, IdentifyOptions, JointTerms, LeastSquares, Measurements, Summary, Weighting, identify,
 };
 use inertial::excitation::{
-    DefaultLimits, DesignOptions, Family, JointColumn, Room, Subject, coordinates, design,
+    CollisionModel, DefaultLimits, DesignOptions, Family, JointColumn, Subject, coordinates, design,
 };
 use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
@@ -114,7 +114,7 @@ fn whole_loop(equations: &Equations<'_>, truth: &Mechanism) -> Result<String> {
         o.iterations = 40;
     });
     let limits = coordinates(truth, &DefaultLimits::default().with(|l| l.margin = MARGIN));
-    let designed = design(&[subject], &limits, &Room::default(), &options, &|_| true)?;
+    let designed = design(&[subject], &limits, &CollisionModel::default(), &options, &|_| true)?;
     let took = began.elapsed().as_secs_f64();
     let record = |seed: Option<u64>| {
         let forces = JointForces::of(truth)?;

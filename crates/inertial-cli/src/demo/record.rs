@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use inertial::dynamics::{ClosedMechanism, InverseDynamics, Samples};
-use inertial::estimation::{Equations, Measurements, Summary};
+use inertial::estimation::{Equations, Measurements, Summary, WRENCH_AXES};
 use inertial::excitation::Trajectory;
 use inertial::mechanism::{Base, Mechanism};
 use inertial::simulation::{JointForces, Prescribed, PrescribedMotion, Reading, Sensors};
@@ -30,7 +30,7 @@ impl Record {
         let mut course = PrescribedMotion::designed(mechanism, motion, &still)?;
         let mut plant = Prescribed::new(&closed, forces)?;
         let floating = mechanism.base() == Base::Floating;
-        let base = ["fx", "fy", "fz", "tx", "ty", "tz"].map(|part| format!("wrench.{part}"));
+        let base = WRENCH_AXES.map(|part| format!("wrench.{part}"));
         let (base, skip) = if floating { (base.to_vec(), 6) } else { (Vec::new(), 0) };
         let joints = mechanism.velocity_names().into_iter().skip(skip).map(|name| format!("tau.{name}"));
         let names: Vec<String> = base.into_iter().chain(joints).collect();

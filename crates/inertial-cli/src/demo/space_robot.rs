@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use inertial::consistency::significant;
 use inertial_app::disk::OutputFiles;
 use inertial_app::studies::space_robot::{
@@ -15,7 +15,7 @@ use crate::output::Answer;
 use crate::shell::Shell;
 
 /// Options of the demo.
-pub struct Wanted<'a> {
+pub struct Options<'a> {
     /// Whether only the published motion is run, without designs.
     pub published: bool,
     pub json: bool,
@@ -23,18 +23,14 @@ pub struct Wanted<'a> {
     pub plots: Option<&'a Path>,
 }
 
-pub fn run(shell: &Shell, wanted: &Wanted<'_>) -> Result<Answer> {
-    let outcome = study(!wanted.published)?;
-    if let Some(folder) = wanted.plots {
-        ensure!(!folder.is_file(), "{}: is a file: give the name of a folder", folder.display());
-        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+pub fn run(shell: &Shell, options: &Options<'_>) -> Result<Answer> {
+    let outcome = study(!options.published)?;
+    if let Some(folder) = options.plots {
         let mut files = OutputFiles::new(shell.disk());
-        for (name, text) in plots::space_robot(&outcome)? {
-            files.add(&folder.join(name), &text)?;
-        }
-        shell.write(files, wanted.json)?;
+        plots::write(plots::space_robot(&outcome)?, folder, &mut files)?;
+        shell.write(files, options.json)?;
     }
-    if wanted.json {
+    if options.json {
         shell.print_json(&outcome)?;
     } else {
         shell.print(&text(shell, &outcome))?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
 use super::PIECE;
+use crate::shell::lock;
 
 /// Largest number of open connections; others wait to be accepted.
 const CONNECTIONS: usize = 256;
@@ -86,9 +87,4 @@ impl Connections {
             silent.insert(number, task.abort_handle());
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is a single step, so a panic leaves a consistent value.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

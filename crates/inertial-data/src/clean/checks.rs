@@ -5,7 +5,7 @@ use inertial::mechanism::JointType;
 
 use crate::clean::first_pass::{STILL, Survey};
 use crate::columns::layout::{Layout, LayoutJoint};
-use crate::{Error, Need, Options, Place, Result};
+use crate::{Error, Options, Place, Requirement, Result};
 
 /// Torque (N m) below which all values count as zero, because their squares are rounded to zero.
 const LEAST_TORQUE: f64 = 1e-100;
@@ -200,7 +200,7 @@ pub(crate) fn leave_out_empty_columns(
         }
     }
     let is_left = layout.tau.iter().flatten().any(|&place| !is_empty(place));
-    if options.torque_joints.is_empty() && (is_left || options.torques == Need::Optional) {
+    if options.torque_joints.is_empty() && (is_left || options.torques == Requirement::Optional) {
         for v in coordinates.into_iter().flatten() {
             if let Some(place) = layout.tau[v].take_if(|place| is_empty(*place)) {
                 let name = &layout.names[place];

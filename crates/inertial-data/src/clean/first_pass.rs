@@ -7,7 +7,7 @@ use inertial::estimation::LogSource;
 use crate::clean::glitches::{self, Glitch, Watch};
 use crate::clean::spool::Spool;
 use crate::clean::timestamps::{Stamps, TYPICAL, median};
-use crate::columns::layout::Layout;
+use crate::columns::layout::{Layout, check_unit_quaternion};
 use crate::reader::{LogRows, Reader};
 use crate::{Error, Result};
 
@@ -243,7 +243,7 @@ pub(crate) fn survey(
     };
     if rayon::current_num_threads() == 1 || !ahead(reader, &mut take)? {
         while let Some(rows) = reader.next_rows()? {
-            take(rows, reader.share())?;
+            take(rows, reader.fraction_read())?;
         }
     }
     if order.total == 0 {
@@ -264,7 +264,7 @@ fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) ->
             while let Some(rows) = reader.next_rows().transpose() {
                 let last = rows.is_err();
                 // The channel is closed if an earlier row was rejected.
-                if sender.send((rows, reader.share())).is_err() || last {
+                if sender.send((rows, reader.fraction_read())).is_err() || last {
                     return;
                 }
             }
@@ -462,15 +462,10 @@ impl<'l> Collector<'l> {
             let &[Some(x), Some(y), Some(z), Some(w)] = places else { continue };
             let now = [x, y, z, w].map(|k| row[k]);
             let norm = now.iter().map(|x| x * x).sum::<f64>().sqrt();
-            // Rounding to three digits stays well within this tolerance.
-            if (norm - 1.0).abs() > 0.05 {
-                let name = &self.layout.positions[first];
-                let message = format!("the quaternion of {name} has length {norm:.3}: expected 1");
-                return Err(Error::content(self.layout.place().row(line), message));
-            }
             if norm.is_nan() {
                 continue;
             }
+            check_unit_quaternion(norm, &self.layout.positions[first], || self.layout.place().row(line))?;
             let flip = last.is_some_and(|last| (0..4).map(|c| last[c] * now[c]).sum::<f64>() < 0.0);
             let now = now.map(|x| if flip { -x } else { x });
             [x, y, z, w].iter().zip(now).for_each(|(&k, x)| row[k] = x);

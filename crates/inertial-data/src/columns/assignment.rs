@@ -1,15 +1,17 @@
 //! Assignment of log columns to the coordinates of a mechanism.
 
+use inertial::estimation::WRENCH_AXES;
 use inertial::mechanism::{Base, JointType, Mechanism};
 
-use crate::error::nearest_hint;
-use crate::{Error, Log, Need, Options, Place, Result};
+use crate::error::{AbsentColumn, nearest_hint};
+use crate::{Error, Log, Options, Place, Requirement, Result};
 
-/// Suffixes of a floating base's columns, in the order of its coordinates.
-const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
-const BASE_V: [&str; 6] = ["vx", "vy", "vz", "wx", "wy", "wz"];
-const BASE_A: [&str; 6] = ["ax", "ay", "az", "alx", "aly", "alz"];
-const WRENCH: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
+/// Suffixes of the position columns `base.…` of a floating base, in the order of its coordinates.
+pub const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
+/// Suffixes of the velocity columns `base.…` of a floating base, in the order of its coordinates.
+pub const BASE_V: [&str; 6] = ["vx", "vy", "vz", "wx", "wy", "wz"];
+/// Suffixes of the acceleration columns `base.…` of a floating base, in the order of its coordinates.
+pub const BASE_A: [&str; 6] = ["ax", "ay", "az", "alx", "aly", "alz"];
 /// Quantities of a joint, longest name first so that `ddq1` is not read as `d` and `dq1`.
 const QUANTITIES: [&str; 4] = ["ddq", "dq", "tau", "q"];
 
@@ -69,7 +71,7 @@ impl Columns {
                 ("q", _) if k < base => format!("base.{}", BASE_Q[k]),
                 ("dq", _) if k < base => format!("base.{}", BASE_V[k]),
                 ("ddq", _) if k < base => format!("base.{}", BASE_A[k]),
-                (_, _) if k < base => format!("wrench.{}", WRENCH[k]),
+                (_, _) if k < base => format!("wrench.{}", WRENCH_AXES[k]),
                 (_, Style::Numbered) => format!("{quantity}{}", k - base + 1),
                 (_, Style::Named) => format!("{quantity}.{}", names[k]),
             };
@@ -78,21 +80,27 @@ impl Columns {
         };
         let missing = |name: &str, names: &[String], k: usize| {
             let hint = nearest_hint(name, all);
-            error(format!("there is no column {name} for {}{hint}", names[k]))
+            format!("there is no column {name} for {}{hint}", names[k])
         };
         let mut q = Vec::with_capacity(q_names.len());
         let posed = (0..base_q).any(|k| column(&name_of("q", &q_names, base_q, k)).is_some());
         for k in 0..q_names.len() {
             let name = name_of("q", &q_names, base_q, k);
             q.push(column(&name));
-            if q[k].is_none() && (k >= base_q || posed || options.base_pose == Need::Required) {
-                return Err(missing(&name, &q_names, k));
+            if q[k].is_none() && (k >= base_q || posed || options.base_pose == Requirement::Required) {
+                let message = missing(&name, &q_names, k);
+                let is_named = k >= base_q && style("q") == Style::Named;
+                return Err(if is_named {
+                    Error::absent(Place::file(file), message, AbsentColumn::JointPosition)
+                } else {
+                    error(message)
+                });
             }
         }
         let mut tau = optional("tau");
         let required = required_torques(mechanism, &options.torque_joints).map_err(error)?;
         let mut notes = Vec::new();
-        if options.torques == Need::Required {
+        if options.torques == Requirement::Required {
             // A joint of a log that names its joints can have no torque sensor (a gripper), unless a torque column with another
             // name is left over.
             let is_left = |(k, name): (usize, &String)| {
@@ -105,7 +113,7 @@ impl Columns {
             for k in (base_v..v_names.len()).filter(|&k| tau[k].is_none() && required[k]) {
                 let name = name_of("tau", &v_names, base_v, k);
                 if !accepted {
-                    return Err(missing(&name, &v_names, k));
+                    return Err(error(missing(&name, &v_names, k)));
                 }
                 notes.push(format!(
                     "there is no column {name}: the torque of {} counts as not measured",
@@ -147,8 +155,11 @@ impl Columns {
     pub fn named(file: &str, names: &[String], options: &Options) -> Result<Self> {
         let column = |wanted: &str, what: &str| {
             names.iter().position(|n| n == wanted).ok_or_else(|| {
-                let hint = nearest_hint(wanted, names);
-                Error::columns(Place::file(file), format!("there is no column {wanted}{what}{hint}"))
+                let message = format!("there is no column {wanted}{what}{}", nearest_hint(wanted, names));
+                match wanted {
+                    "t" => Error::absent(Place::file(file), message, AbsentColumn::Time),
+                    _ => Error::columns(Place::file(file), message),
+                }
             })
         };
         Ok(Self {

@@ -3,7 +3,7 @@
 use inertial::mechanism::{JointType, Mechanism};
 
 use crate::columns::assignment::is_angle;
-use crate::{Columns, Place};
+use crate::{Columns, Error, Place, Result};
 
 /// Columns of a file that are read, and the quantity of each. Places are indices in a row without its time.
 pub(crate) struct Layout {
@@ -157,4 +157,13 @@ impl Layout {
             *q = self.q[k].map_or(self.neutral[k], |place| row[place]);
         }
     }
+}
+
+/// Rejects a quaternion whose length is far from one, or not a number.
+pub(crate) fn check_unit_quaternion(norm: f64, name: &str, place: impl FnOnce() -> Place) -> Result<()> {
+    // Rounding to three digits stays well within this tolerance.
+    if (norm - 1.0).abs() <= 0.05 {
+        return Ok(());
+    }
+    Err(Error::content(place(), format!("the quaternion of {name} has length {norm:.3}: expected 1")))
 }

@@ -123,8 +123,8 @@ impl<R: Reader> Reader for Mapped<R> {
         Ok(Some(rows))
     }
 
-    fn share(&self) -> Option<f64> {
-        self.reader.share()
+    fn fraction_read(&self) -> Option<f64> {
+        self.reader.fraction_read()
     }
 
     fn inserted_time(&self) -> f64 {

@@ -230,8 +230,8 @@ impl Reader for LeRobotReader {
         self.inserted
     }
 
-    fn share(&self) -> Option<f64> {
-        let begun = (self.all - self.left - 1) as f64 + self.current.share().unwrap_or(0.0);
+    fn fraction_read(&self) -> Option<f64> {
+        let begun = (self.all - self.left - 1) as f64 + self.current.fraction_read().unwrap_or(0.0);
         Some(begun / self.all as f64)
     }
 }

@@ -45,7 +45,7 @@ pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
         let mut start = Vec::new();
         std::io::stdin().take(8).read_to_end(&mut start).map_err(|e| unreadable(&name, &e))?;
         let reader = from_pipe(start, std::io::stdin(), name, source)?;
-        return renamed(reader, source);
+        return with_standard_names(reader, source);
     }
     open_as(path, path.display().to_string(), source)
 }
@@ -54,18 +54,18 @@ pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
 pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Reader>> {
     if path.is_dir() && lerobot::is_dataset(path) {
         no_topic(&name, source)?;
-        return renamed(Box::new(LeRobotReader::new(path)?), source);
+        return with_standard_names(Box::new(LeRobotReader::new(path)?), source);
     }
     if path.is_dir() {
-        return renamed(Box::new(BagReader::folder(path, &choice(source))?), source);
+        return with_standard_names(Box::new(BagReader::folder(path, &choice(source))?), source);
     }
     let file = File::open(path)
         .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
-    renamed(from_file(file, name, source)?, source)
+    with_standard_names(from_file(file, name, source)?, source)
 }
 
 /// Returns a reader with the standard names and units: by the column map if there is one, then by [`Recognition`].
-pub fn renamed(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reader>> {
+pub fn with_standard_names(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reader>> {
     if source.raw {
         return Ok(reader);
     }
@@ -288,7 +288,7 @@ impl Reader for WithShare {
         self.reader.next_rows()
     }
 
-    fn share(&self) -> Option<f64> {
+    fn fraction_read(&self) -> Option<f64> {
         (self.size > 0).then(|| self.read.load(Ordering::Relaxed) as f64 / self.size as f64)
     }
 }

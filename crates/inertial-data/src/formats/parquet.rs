@@ -327,7 +327,7 @@ impl Reader for ParquetReader {
         Ok(Some(rows))
     }
 
-    fn share(&self) -> Option<f64> {
+    fn fraction_read(&self) -> Option<f64> {
         let all = self.reader.metadata().file_metadata().num_rows();
         (all > 0).then(|| self.done as f64 / all as f64)
     }

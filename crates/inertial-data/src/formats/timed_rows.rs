@@ -75,8 +75,8 @@ impl<R: Reader> Reader for TimedRows<R> {
         Ok(Some(LogRows { width: self.columns.len(), values, lines: rows.lines }))
     }
 
-    fn share(&self) -> Option<f64> {
-        self.inner.share()
+    fn fraction_read(&self) -> Option<f64> {
+        self.inner.fraction_read()
     }
 
     fn inserted_time(&self) -> f64 {

@@ -6,6 +6,7 @@ use inertial::mechanism::{JointType, Mechanism};
 
 use crate::clean::checks::{self, Derivative, Slip};
 use crate::columns::assignment::is_angle;
+use crate::columns::layout::check_unit_quaternion;
 use crate::prepare::window::{Places, Row, Window};
 use crate::{Columns, Error, Log, Options, Place, Result};
 
@@ -233,11 +234,7 @@ impl<'m> FixedLag<'m> {
             };
             let &[Some(x), Some(y), Some(z), Some(w)] = &self.places.q[first..first + 4] else { continue };
             let norm = [x, y, z, w].iter().map(|&k| values[k] * values[k]).sum::<f64>().sqrt();
-            // Rounding to three digits stays well within this tolerance.
-            if !((norm - 1.0).abs() <= 0.05) {
-                let message = format!("the quaternion of {} has length {norm:.3}: expected 1", joint.name);
-                return Err(Error::content(place(), message));
-            }
+            check_unit_quaternion(norm, &joint.name, &place)?;
             [x, y, z, w].iter().for_each(|&k| values[k] /= norm);
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::clean::first_pass::{STILL, Survey};
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
 use crate::prepare::record::Record;
-use crate::{Error, Result};
+use crate::{AbsentColumn, Error, Result};
 
 /// Change of a joint between two rows, relative to its range of motion, that counts as a jump to another pose.
 const JUMP: f64 = 0.02;
@@ -160,7 +160,7 @@ pub(super) fn records(
 /// Creates the error about a motion without times.
 pub(super) fn no_times(layout: &Layout) -> Error {
     let message = "there is no column t (time in seconds), and the positions change too little from row to row to be poses at rest";
-    Error::columns(layout.place(), message)
+    Error::absent(layout.place(), message, AbsentColumn::Time)
 }
 
 /// Passes each row, time first, with its index.

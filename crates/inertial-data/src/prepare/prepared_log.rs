@@ -147,11 +147,11 @@ impl PreparedLog {
     /// (five points, fourth order). All signals pass the same filter, so both sides of the equation of motion lose the same
     /// band.
     pub fn new(mechanism: &Mechanism, reader: &mut dyn Reader, options: &Options) -> Result<Self> {
-        Self::watched(mechanism, reader, options, &mut |_| ())
+        Self::with_progress(mechanism, reader, options, &mut |_| ())
     }
 
     /// Prepares a log; `watch` receives the completed share of the work, 0 to 1.
-    pub fn watched(
+    pub fn with_progress(
         mechanism: &Mechanism,
         reader: &mut dyn Reader,
         options: &Options,
@@ -416,7 +416,7 @@ impl PreparedLog {
     }
 
     /// Reads all samples at once, with the notes.
-    pub fn whole(&mut self) -> Result<Prepared> {
+    pub fn read_all(&mut self) -> Result<Prepared> {
         let mut out = self.read(0..self.len())?;
         out.notes.clone_from(&self.notes);
         Ok(out)
@@ -467,7 +467,7 @@ impl PreparedLog {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Prepared> {
-    PreparedLog::new(mechanism, &mut LogReader::new(log), options)?.whole()
+    PreparedLog::new(mechanism, &mut LogReader::new(log), options)?.read_all()
 }
 
 /// Prepares columns of a log that belongs to no mechanism; see [`PreparedLog::of_columns`].
@@ -486,7 +486,7 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
 /// # Ok::<(), inertial_data::Error>(())
 /// ```
 pub fn prepare_columns(log: &Log, motion: &[&str], options: &Options) -> Result<Prepared> {
-    PreparedLog::of_columns(&mut LogReader::new(log), motion, options)?.whole()
+    PreparedLog::of_columns(&mut LogReader::new(log), motion, options)?.read_all()
 }
 
 /// Returns the row filter for samples that passed a filter at the rate of the log.

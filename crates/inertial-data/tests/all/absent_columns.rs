@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{arm, clean, motion, torque};
-use inertial_data::{Cutoff, Log, Need, Options, prepare};
+use inertial_data::{Cutoff, Log, Options, Requirement, prepare};
 
 fn log(names: &[String], columns: &[Vec<f64>]) -> Log {
     Log::new("log.csv", names.to_vec(), columns.to_vec()).unwrap()
@@ -47,7 +47,7 @@ fn columns_without_values_are_not_measured() {
     columns[5].fill(f64::NAN);
     let error = prepare(&mechanism, &log(&names, &columns), &options).unwrap_err().to_string();
     assert!(error.contains("tau1: 1000 of 1000 values are missing"), "{error}");
-    let optional = options.with(|o| o.torques = Need::Optional);
+    let optional = options.with(|o| o.torques = Requirement::Optional);
     assert!(prepare(&mechanism, &log(&names, &columns), &optional).is_ok());
     // Positions have no substitute.
     columns[1].fill(f64::NAN);

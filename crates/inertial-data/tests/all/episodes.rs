@@ -41,7 +41,7 @@ fn options() -> Options {
 
 fn prepared(folder: &Path) -> inertial_data::Result<Prepared> {
     let mut reader = open(folder, &Source::default())?;
-    PreparedLog::new(&arm(), reader.as_mut(), &options())?.whole()
+    PreparedLog::new(&arm(), reader.as_mut(), &options())?.read_all()
 }
 
 /// Tests that the inserted time does not count as a gap of the log, and that no sample in it is used.

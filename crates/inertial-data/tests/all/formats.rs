@@ -69,12 +69,12 @@ fn readers_know_how_much_they_have_read() {
         let mut reader = open(&path(name), &Source::default()).unwrap();
         let mut shares = Vec::new();
         while reader.next_rows().unwrap().is_some() {
-            shares.push(reader.share().unwrap());
+            shares.push(reader.fraction_read().unwrap());
         }
         assert!(shares.len() > 2 && shares.windows(2).all(|w| w[0] <= w[1]), "{name}: {shares:?}");
         assert_eq!(shares.last(), Some(&1.0), "{name}");
     }
-    assert_eq!(CsvReader::new(text.as_bytes(), "stream").unwrap().share(), None);
+    assert_eq!(CsvReader::new(text.as_bytes(), "stream").unwrap().fraction_read(), None);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::f64::consts::PI;
 
 use crate::common::{arm, clean, columns_at, csv, motion, torque};
 use inertial::mechanism::{Base, BuildOptions, MechanismBuilder, builtin};
-use inertial_data::{CsvReader, Cutoff, Log, Need, Options, Prepared, PreparedLog, Source, open, prepare};
+use inertial_data::{
+    CsvReader, Cutoff, Log, Options, Prepared, PreparedLog, Requirement, Source, open, prepare,
+};
 
 fn log(names: Vec<String>, columns: Vec<Vec<f64>>) -> Log {
     Log::new("log.csv", names, columns).unwrap()
@@ -338,7 +340,7 @@ fn the_holdout_is_the_end_of_the_log_without_overlap() {
     let text = csv(&names, &columns);
     let mut reader = CsvReader::new(text.as_bytes(), "log.csv").unwrap();
     let mut log = PreparedLog::new(&arm(), &mut reader, &Options::default()).unwrap();
-    let p = log.whole().unwrap();
+    let p = log.read_all().unwrap();
     let (first, last) = log.hold_out(0.25).unwrap();
     assert_eq!((first.start, first.end, last.end), (0, last.start, p.len()));
     assert!((last.len() as f64 / p.len() as f64 - 0.25).abs() < 0.01);
@@ -365,8 +367,8 @@ fn preparing_can_be_watched() {
     let mut told = Vec::new();
     let mut reader = open(&path, &Source::default()).unwrap();
     let watched =
-        PreparedLog::watched(&arm(), &mut reader, &Options::default(), &mut |share| told.push(share));
-    assert_eq!(watched.unwrap().whole().unwrap(), prepare(&arm(), &log, &Options::default()).unwrap());
+        PreparedLog::with_progress(&arm(), &mut reader, &Options::default(), &mut |share| told.push(share));
+    assert_eq!(watched.unwrap().read_all().unwrap(), prepare(&arm(), &log, &Options::default()).unwrap());
     assert!(told.windows(2).all(|w| w[0] <= w[1]), "{told:?}");
     assert!(told[0] < 0.5 && told.last() == Some(&1.0), "{told:?}");
 }
@@ -377,7 +379,7 @@ fn parts_are_those_of_the_whole() {
     let mut reader = CsvReader::new(csv(&names, &columns).leak().as_bytes(), "log.csv").unwrap();
     let mut log = PreparedLog::new(&arm(), &mut reader, &Options::default()).unwrap();
     let whole = prepare(&arm(), &Log::new("log.csv", names, columns).unwrap(), &Options::default()).unwrap();
-    assert_eq!(log.whole().unwrap(), whole);
+    assert_eq!(log.read_all().unwrap(), whole);
     let part = log.read(7..20).unwrap();
     assert_eq!((&part.t[..], &part.a[..]), (&whole.t[7..20], &whole.a[21..60]));
     assert_eq!((&part.tau_raw[..], &part.keep[..]), (&whole.tau_raw[21..60], &whole.keep[21..60]));
@@ -451,7 +453,7 @@ fn further_columns_come_along_filtered_alike() {
     // Optional torques may be absent, also without a mechanism.
     let (names, columns) = ([&names[..4], &names[7..]].concat(), [&columns[..4], &columns[7..]].concat());
     assert!(prepare(&mechanism, &log(names.clone(), columns.clone()), &options).is_err());
-    let options = options.with(|o| o.torques = Need::Optional);
+    let options = options.with(|o| o.torques = Requirement::Optional);
     let without = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
     assert_eq!((without.extra, without.keep.contains(&true)), (p.extra.clone(), false));
     let options = options.with(|o| o.extra = vec!["ft.fx".into(), "q3".into()]);
@@ -478,8 +480,8 @@ fn a_free_flying_base_needs_no_pose() {
     }
     let options = Options::default().with(|o| {
         o.extra = vec!["momentum.px".into()];
-        o.torques = Need::Optional;
-        o.base_pose = Need::Optional;
+        o.torques = Requirement::Optional;
+        o.base_pose = Requirement::Optional;
     });
     let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
     assert_eq!(p.q[9 * 7..9 * 7 + 7], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
@@ -489,7 +491,7 @@ fn a_free_flying_base_needs_no_pose() {
     let refused = prepare(
         &mechanism,
         &log(names.clone(), columns.clone()),
-        &options.clone().with(|o| o.base_pose = Need::Required),
+        &options.clone().with(|o| o.base_pose = Requirement::Required),
     );
     assert!(refused.unwrap_err().to_string().contains("no column base.x"));
     names[4] = "other".into();

@@ -144,7 +144,7 @@ fn estimates_of_a_floating_base_are_those_of_a_batch() {
             data
         };
         for from in (0..found.len()).step_by(16) {
-            online.absorb(&part(from, found.len().min(from + 16))).unwrap();
+            online.update(&part(from, found.len().min(from + 16))).unwrap();
         }
         let batch = Summary::new(&equations, &part(0, found.len())).unwrap();
         let options = IdentifyOptions::from(Estimator::Wls);

@@ -69,7 +69,7 @@ pub fn of_design(model: &Model, outcome: &Outcome, origin: Origin, context: &Con
     page.warnings = outcome.warnings.iter().map(|w| super::sentence(&w.to_string())).collect();
     page.fact("seed", outcome.seed.to_string());
     page.design = Some(serde_json::to_value(outcome)?);
-    page.robot = Some(Robot::new(mechanism, None)?.shaped(model, context));
+    page.robot = Some(Robot::new(mechanism, None)?.with_shapes(model, context));
     let (trajectory, motion) = sampled(mechanism, outcome)?;
     (page.trajectory, page.motions) = (Some(trajectory), vec![motion]);
     Ok(page)

@@ -8,7 +8,7 @@ use inertial_app::{Context, Model, Result, flight, identify, payload, validate};
 use super::{Origin, Page, Parameter, Robot, SingularValues};
 use crate::text::{self, percent};
 
-/// Creates the page of an identification from forces; the outcome must have a drawing.
+/// Creates the page of an identification from forces; the outcome must have page data.
 pub fn of_identification(
     model: &Model,
     outcome: &mut identify::Outcome,
@@ -17,7 +17,7 @@ pub fn of_identification(
     context: &Context<'_>,
 ) -> Result<Page> {
     let mechanism = &model.mechanism;
-    let drawing = outcome.drawing.take();
+    let page_data = outcome.page_data.take();
     let result = &outcome.result;
     let mut page = Page::new("Identification", model, origin);
     let judged = match result.validation_relative_rms {
@@ -57,17 +57,17 @@ pub fn of_identification(
         rank: result.rank,
     });
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
-    page.robot = Some(Robot::new(mechanism, Some(&identified))?.shaped(model, context));
+    page.robot = Some(Robot::new(mechanism, Some(&identified))?.with_shapes(model, context));
     page.identification = Some(serde_json::to_value(result)?);
-    if let Some(drawing) = drawing {
+    if let Some(page_data) = page_data {
         let names = result.base_parameters.iter().map(|p| p.name.as_str());
-        page.parameters = parameters(names.zip(drawing.prior));
-        page.set_curves(drawing.curves);
-        page.set_analysis(mechanism, &drawing.analysis)?;
+        page.parameters = parameters(names.zip(page_data.prior));
+        page.set_curves(page_data.curves);
+        page.set_analysis(mechanism, &page_data.analysis)?;
         page.fact("friction", options.unknowns.friction.word());
         let weight = options.estimate.prior_weight.unwrap_or(1.0);
         page.fact("prior", format!("{}, weight {weight}", options.estimate.prior));
-        drawing.logs.into_iter().for_each(|fact| page.fact("log", fact));
+        page_data.logs.into_iter().for_each(|fact| page.fact("log", fact));
     }
     Ok(page)
 }
@@ -96,8 +96,8 @@ pub fn of_payload(
     page.fact("estimator", text::estimator(result.estimator));
     page.warnings.extend(result.warnings.iter().map(advised));
     page.set_curves(curves);
-    let robot = Robot::new(mechanism, None)?.shaped(model, context);
-    page.robot = Some(robot.carrying(mechanism, link, &outcome.inertia())?);
+    let robot = Robot::new(mechanism, None)?.with_shapes(model, context);
+    page.robot = Some(robot.with_payload(mechanism, link, &outcome.inertia())?);
     page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), None)));
     page.identification = Some(serde_json::to_value(&*outcome)?);
     Ok(page)
@@ -110,7 +110,7 @@ pub fn of_momentum(
     origin: Origin,
     context: &Context<'_>,
 ) -> Result<Page> {
-    let drawing = outcome.drawing.take();
+    let page_data = outcome.page_data.take();
     let (mechanism, result) = (&model.mechanism, &outcome.result);
     let mut page = Page::new("Identification from momentum", model, origin);
     page.lead = format!(
@@ -125,10 +125,10 @@ pub fn of_momentum(
     page.fact("estimator", text::estimator(result.estimator));
     page.warnings.extend(result.warnings.iter().map(advised));
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
-    page.robot = Some(Robot::new(mechanism, Some(&identified))?.shaped(model, context));
+    page.robot = Some(Robot::new(mechanism, Some(&identified))?.with_shapes(model, context));
     page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), Some(p.model))));
     page.identification = Some(serde_json::to_value(result)?);
-    if let Some((curves, analysis)) = drawing {
+    if let Some((curves, analysis)) = page_data {
         page.set_curves(curves);
         page.set_analysis(mechanism, &analysis)?;
     }
@@ -169,7 +169,7 @@ pub fn of_validation(
     }
     page.warnings = model.mechanism.warnings().to_vec();
     page.set_curves(curves);
-    page.robot = Some(Robot::new(&model.mechanism, None)?.shaped(model, context));
+    page.robot = Some(Robot::new(&model.mechanism, None)?.with_shapes(model, context));
     page.validation = Some(serde_json::to_value(result)?);
     Ok(page)
 }

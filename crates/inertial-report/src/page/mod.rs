@@ -260,7 +260,7 @@ pub fn of_analysis(
     }
     page.tile(&if analysis.certificate.exact { "proved" } else { "bounded" }, "the rank is");
     page.warnings = analysis.warnings.iter().map(ToString::to_string).collect();
-    page.robot = Some(Robot::new(mechanism, None)?.shaped(model, context));
+    page.robot = Some(Robot::new(mechanism, None)?.with_shapes(model, context));
     page.fact("measured", analysis.measured);
     page.fact("method", analysis.method);
     page.set_analysis(mechanism, analysis)?;
@@ -296,7 +296,7 @@ pub fn of_check(
     page.tile(&bad, "physically impossible");
     page.fact("tolerance", format!("{:e} of the largest principal moment", options.tolerance));
     // A model whose loops cannot be assembled can still be checked.
-    page.robot = Robot::new(&model.mechanism, None).ok().map(|robot| robot.shaped(model, context));
+    page.robot = Robot::new(&model.mechanism, None).ok().map(|robot| robot.with_shapes(model, context));
     page.check = Some(serde_json::to_value(outcome)?);
     Ok(page)
 }

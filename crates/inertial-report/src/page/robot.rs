@@ -146,7 +146,7 @@ impl Robot {
     }
 
     /// Adds the shapes of the links.
-    pub fn shaped(mut self, model: &Model, context: &Context<'_>) -> Self {
+    pub fn with_shapes(mut self, model: &Model, context: &Context<'_>) -> Self {
         for (body, shape) in shapes(model, context) {
             match body {
                 Some(body) => self.bodies[body].shapes.push(shape),
@@ -159,7 +159,7 @@ impl Robot {
 
 impl Robot {
     /// Adds the payload of a link.
-    pub fn carrying(mut self, mechanism: &Mechanism, link: &str, payload: &Inertia<f64>) -> Result<Self> {
+    pub fn with_payload(mut self, mechanism: &Mechanism, link: &str, payload: &Inertia<f64>) -> Result<Self> {
         let found = mechanism.links().iter().find(|l| l.name == link);
         if let Some((body, pose)) = found.and_then(|l| Some((l.body?, l.pose))) {
             self.bodies[body].after = drawn(&payload.transformed(&pose))?;

@@ -6,7 +6,7 @@ use inertial::consistency::significant;
 
 use super::{Chart, Figure, Role, figures, marks};
 use crate::page::Page;
-use crate::text::{Style, USUAL_WIDTH};
+use crate::text::{DEFAULT_WIDTH, Style};
 
 /// Number of text lines of a chart; each has four dots.
 const ROWS: usize = 7;
@@ -17,7 +17,7 @@ const WIDEST: usize = 140;
 
 /// Draws the main curves of a page.
 pub fn draw(page: &Page, style: Style) -> String {
-    let width = usize::from(style.width.unwrap_or(USUAL_WIDTH));
+    let width = usize::from(style.width.unwrap_or(DEFAULT_WIDTH));
     let mut out = match &page.analysis {
         Some(analysis) if page.identification.is_none() => marks::text(analysis),
         _ => String::new(),

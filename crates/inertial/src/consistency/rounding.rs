@@ -29,15 +29,18 @@ pub struct RoundingVerdict {
 /// is negative, no consistent body has parameters that round to the printed ones.
 ///
 /// ```
-/// use inertial::consistency::judge_printed;
+/// use inertial::consistency::check_rounded_inertia;
 /// use inertial::spatial::Parameters;
 /// // A point mass of 2 kg at 1/3 m, with two decimals: Ixx should be 2/9.
 /// let printed = Parameters::from([2.0, 0.0, 0.0, 0.67, 0.22, 0.0, 0.0, 0.22, 0.0, 0.0]);
-/// assert!(judge_printed(&printed, &Parameters::repeat(0.005))?.consistent);
-/// assert!(!judge_printed(&printed, &Parameters::repeat(0.0005))?.consistent);
+/// assert!(check_rounded_inertia(&printed, &Parameters::repeat(0.005))?.consistent);
+/// assert!(!check_rounded_inertia(&printed, &Parameters::repeat(0.0005))?.consistent);
 /// # Ok::<(), inertial::Error>(())
 /// ```
-pub fn judge_printed(printed: &Parameters<f64>, half_units: &Parameters<f64>) -> Result<RoundingVerdict> {
+pub fn check_rounded_inertia(
+    printed: &Parameters<f64>,
+    half_units: &Parameters<f64>,
+) -> Result<RoundingVerdict> {
     if half_units.iter().any(|&u| !(u > 0.0 && u.is_finite())) {
         return Err(Error::Numeric("half a unit of the last digit must be above zero".into()));
     }

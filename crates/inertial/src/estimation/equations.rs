@@ -5,12 +5,15 @@ use std::sync::Arc;
 use nalgebra::DVector;
 
 use crate::dynamics::{ClosedMechanism, InverseDynamics, Samples};
-use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::stribeck::StribeckCurve;
 use crate::estimation::joint_model::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::mechanism::{Base, JointType, Mechanism};
 use crate::unknowns::{base_channels, full_channels};
 use crate::{Error, Result};
+
+/// Names of the components of a wrench: force, then moment.
+pub const WRENCH_AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 
 /// Linear equations `τ = Y_b β + terms` of a mechanism: the base parameters first, then the joint terms.
 ///
@@ -149,7 +152,7 @@ impl<'m> Equations<'m> {
         let mut out =
             self.closed().map_or_else(|| self.mechanism.velocity_names(), ClosedMechanism::independent_names);
         if self.wrench {
-            out.extend(["fx", "fy", "fz", "tx", "ty", "tz"].map(|axis| format!("wrench.{axis}")));
+            out.extend(WRENCH_AXES.map(|axis| format!("wrench.{axis}")));
         }
         out
     }
@@ -179,8 +182,8 @@ impl<'m> Equations<'m> {
     }
 
     /// Returns speed and exponent of the Stribeck friction of the drive of a coordinate, if it has any.
-    pub fn bend(&self, coordinate: usize) -> Option<Bend> {
-        self.motors[coordinate].bend
+    pub fn stribeck_curve(&self, coordinate: usize) -> Option<StribeckCurve> {
+        self.motors[coordinate].stribeck
     }
 
     /// Returns the number of base parameters.
@@ -231,7 +234,7 @@ impl<'m> Equations<'m> {
     pub(crate) fn with_motors(&self, motors: Vec<Motor>) -> Self {
         let mut out = self.clone();
         out.terms.clone_from(&self.all_terms);
-        out.terms.retain(|&(v, term)| term != Term::Stribeck || motors[v].bend.is_some());
+        out.terms.retain(|&(v, term)| term != Term::Stribeck || motors[v].stribeck.is_some());
         (out.motors, out.wide) = (motors, false);
         out.number();
         out
@@ -302,8 +305,11 @@ impl<'m> Equations<'m> {
         for &(v, term) in &self.terms {
             for (row, _) in terms::rows(term, v, &self.motors[v]) {
                 if term == Term::Stribeck {
-                    for bend in Bend::nodes(self.model.stribeck_exponents()) {
-                        want(row, Feature { bend: Some(bend), ..Feature::new(term, &self.motors[v]) });
+                    for stribeck in StribeckCurve::nodes(self.model.stribeck_exponents()) {
+                        want(
+                            row,
+                            Feature { stribeck: Some(stribeck), ..Feature::new(term, &self.motors[v]) },
+                        );
                     }
                 } else {
                     want(row, Feature::new(term, &self.motors[v]));
@@ -454,8 +460,8 @@ fn described(feature: &Feature, coordinates: &[String], row: usize, given: &[Giv
             feature.shaft.iter().map(|(v, x)| format!("{x}*{}", coordinates[*v])).collect();
         out.push(format!("of {}", parts.join("+")));
     }
-    if let Some(bend) = feature.bend {
-        out.push(format!("at {:.4} exponent {}", bend.speed, bend.exponent));
+    if let Some(stribeck) = feature.stribeck {
+        out.push(format!("at {:.4} exponent {}", stribeck.speed, stribeck.exponent));
     }
     out.join(" ")
 }

@@ -239,7 +239,7 @@ impl RegressorRows {
                     Cone { offset, prior_weight: options.prior_weight, prior: given.inverse() }
                 }
                 PriorKind::Euclidean => {
-                    conic.pull_body(offset, &given, options.prior_weight);
+                    conic.add_body_prior(offset, &given, options.prior_weight);
                     Cone::new(offset)
                 }
             };
@@ -248,7 +248,7 @@ impl RegressorRows {
         }
         for j in TEN * self.bodies..n {
             let seen = conic.gram[(j, j)];
-            conic.pull(j, 0.0, if seen > 0.0 { FREE * seen } else { 1.0 });
+            conic.add_penalty(j, 0.0, if seen > 0.0 { FREE * seen } else { 1.0 });
         }
         let found = conic.solve(&start, &Options::default(), |_, _| true)?;
         let covariance = covariance(&conic, &found.x, &DMatrix::identity(n, n))?;

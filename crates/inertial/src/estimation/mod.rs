@@ -43,7 +43,7 @@ pub use diagnosis::deviations::{Deviation, DeviationKind, OtherLength};
 pub use diagnosis::diagnose::diagnose;
 pub use diagnosis::excerpt::Excerpt;
 pub use drive_gains::{Gains, KnownPayload};
-pub use equations::Equations;
+pub use equations::{Equations, WRENCH_AXES};
 pub use estimator::{Estimator, Solver};
 pub use fleet::identify::{Fleet, Member, identify_fleet};
 pub use fleet::payload::{Carried, FleetPayload};
@@ -58,7 +58,7 @@ pub use identification::result::{
     BodyEstimate, Identification, JointEstimate, LeastNorm, ModelSize, ParameterEstimate, Tensor, TorqueLag,
 };
 pub use joint_model::expression::{Expression, FormulaState, Meaning, Variable};
-pub use joint_model::stribeck::Bend;
+pub use joint_model::stribeck::StribeckCurve;
 pub use joint_model::terms::{AutoTerms, Coupling, GivenTerm, JointModel, JointTerms, Term};
 pub use least_squares::compact::CompactSummary;
 pub use least_squares::essential::Essential;

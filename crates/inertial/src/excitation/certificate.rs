@@ -23,7 +23,7 @@ const INFLATED: f64 = 5.0;
 /// Expected accuracy of one unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
-pub struct Expectation {
+pub struct ExpectedAccuracy {
     /// Name of a base parameter as `BODY.NAME`, or of a joint term as `JOINT.TERM`.
     pub name: String,
     /// Value according to the model.
@@ -65,9 +65,9 @@ pub struct Certificate {
     #[schemars(with = "Option<f64>")]
     pub scaled_condition: f64,
     /// Expected accuracy of the base parameters.
-    pub base_parameters: Vec<Expectation>,
+    pub base_parameters: Vec<ExpectedAccuracy>,
     /// Expected accuracy of the joint terms.
-    pub joint_terms: Vec<Expectation>,
+    pub joint_terms: Vec<ExpectedAccuracy>,
 }
 
 impl Certificate {
@@ -96,7 +96,7 @@ impl Certificate {
                 Some((covariance, _)) if inflation > INFLATED => confusion(columns, covariance, i),
                 _ => format!("±{:.0} % even if everything else were known", 100.0 * alone / scales[i]),
             });
-            Expectation {
+            ExpectedAccuracy {
                 name: columns.names[i].clone(),
                 value: columns.values[i],
                 std_error,
@@ -125,7 +125,7 @@ impl Certificate {
     }
 
     /// Returns all weakly excited unknowns.
-    pub fn weak(&self) -> impl Iterator<Item = &Expectation> {
+    pub fn weak(&self) -> impl Iterator<Item = &ExpectedAccuracy> {
         self.base_parameters.iter().chain(&self.joint_terms).filter(|e| e.weak)
     }
 }

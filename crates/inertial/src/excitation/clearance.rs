@@ -21,7 +21,7 @@ pub struct Capsule {
 /// Obstacles and self-collision pairs.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Room {
+pub struct CollisionModel {
     /// Capsules of the robot.
     pub capsules: Vec<Capsule>,
     /// Pairs of capsules that must not touch.
@@ -34,7 +34,7 @@ pub struct Room {
     pub clearance: f64,
 }
 
-crate::with_changes!(Room);
+crate::with_changes!(CollisionModel);
 
 /// Contact point: body, position in the world, and direction of motion that reduces the constraint value.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ pub(super) struct Contact {
     pub direction: Vector3<f64>,
 }
 
-impl Room {
+impl CollisionModel {
     /// Creates capsules along the links: from the origin of each body to those of its children and of the links fixed to it, all
     /// with the same radius. Intended for robots whose description has meshes only.
     pub fn along_links(mechanism: &Mechanism, radius: f64) -> Vec<Capsule> {
@@ -127,7 +127,7 @@ impl Room {
         out
     }
 
-    /// Returns the number of constraints of [`Room::value`].
+    /// Returns the number of constraints of [`CollisionModel::value`].
     pub(super) fn len(&self) -> usize {
         let planes = 6 * usize::from(self.workspace.is_some()) + usize::from(self.ground.is_some());
         self.pairs.len() + 2 * planes * self.capsules.len()

@@ -3,7 +3,7 @@
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::certificate::Certificate;
-use super::clearance::Room;
+use super::clearance::CollisionModel;
 use super::columns::Columns;
 use super::cycloid::{SeededFlight, Seeds, direction_combinations};
 use super::design_options::{Design, Progress};
@@ -12,7 +12,7 @@ use super::flight_design::{CHECK_RATE, usage};
 use super::flight_limits::FlightLimits;
 use super::limits::DefaultLimits;
 use super::motion_search::Watched;
-use super::pruning::{PruneOptions, Reading, prune, select};
+use super::pruning::{PruneOptions, PruningRule, prune, select};
 use crate::identifiability::Regrouping;
 use crate::linalg::SplitMix;
 use crate::mechanism::Mechanism;
@@ -35,7 +35,7 @@ pub enum Combinations {
     /// Most informative combinations ([`select`]).
     Best(usize),
     /// Combinations that algorithm 1 keeps, in one of three interpretations.
-    Pruned(Reading),
+    Pruned(PruningRule),
 }
 
 /// Options of [`design_cycloids`].
@@ -58,7 +58,7 @@ pub struct CycloidOptions {
     /// them.
     pub limits: DefaultLimits,
     /// Obstacles around the robot, in the frame of its base.
-    pub room: Room,
+    pub collisions: CollisionModel,
     /// Number of searches from different random starts.
     pub starts: usize,
     /// Number of steps of each search.
@@ -81,7 +81,7 @@ impl CycloidOptions {
             combinations: Combinations::First(20),
             seeds: None,
             limits: DefaultLimits::default(),
-            room: Room::default(),
+            collisions: CollisionModel::default(),
             starts: 4,
             steps: usize::MAX,
             seed: 1,
@@ -171,10 +171,10 @@ impl<'m> Problem<'_, 'm> {
         let kept = match self.options.combinations {
             Combinations::First(_) => return Ok(None),
             Combinations::Best(count) => select(&all.intervals(seeds, Some(&self.options.noise))?, count)?,
-            Combinations::Pruned(reading) => {
+            Combinations::Pruned(rule) => {
                 let intervals = all.intervals(seeds, None)?;
                 let rows = 6 * ((all.flight.samples() - 1) / all.directions().len());
-                prune(&intervals, rows, &PruneOptions { reading, ..PruneOptions::default() })?
+                prune(&intervals, rows, &PruneOptions { rule, ..PruneOptions::default() })?
             }
         };
         Ok(Some(kept.into_iter().map(|i| all.directions()[i].clone()).collect()))
@@ -224,7 +224,7 @@ impl<'m> Problem<'_, 'm> {
         let mut source = SplitMix::new(seed);
         let mut uniform = || (source.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let joints = flight.flight.moved.iter().filter(|m| m.joint.is_some());
-        let place = |m: &super::flight::Moved| {
+        let place = |m: &super::flight::MovableCoordinate| {
             let (low, high) = (m.limits.lower, m.limits.upper);
             let part = uniform();
             match (low.is_finite(), high.is_finite()) {
@@ -247,7 +247,7 @@ impl<'m> Problem<'_, 'm> {
         let columns = Columns::named(self.mechanism, self.regrouping)?;
         let all = moved(self.mechanism);
         let coordinates = flight_coordinates(self.mechanism, &all, limits);
-        let held = FlightLimits::new(self.mechanism, &all, &self.options.room, limits.margin);
+        let held = FlightLimits::new(self.mechanism, &all, &self.options.collisions, limits.margin);
         let trajectory = flight.trajectory(seeds)?;
         let least = held.least(&trajectory, CHECK_RATE)?;
         let usage = usage(&coordinates, &held, &trajectory, &least)?;

@@ -3,7 +3,7 @@
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::certificate::Certificate;
-use super::clearance::Room;
+use super::clearance::CollisionModel;
 use super::columns::Columns;
 use super::design_options::{Design, DesignOptions, Family, Progress, Subject};
 use super::greedy::one_movement;
@@ -31,7 +31,7 @@ use crate::{Error, Result};
 pub fn design(
     subjects: &[Subject<'_>],
     coordinates: &[Coordinate],
-    room: &Room,
+    collisions: &CollisionModel,
     options: &DesignOptions,
     watch: &(dyn Fn(Progress) -> bool + Sync),
 ) -> Result<Design> {
@@ -45,7 +45,7 @@ pub fn design(
                 "the mechanism has loops: designs for several models at once are for open chains".into(),
             ));
         }
-        return design_loops(first, coordinates, room, options, watch);
+        return design_loops(first, coordinates, collisions, options, watch);
     }
     let (free, held) = split(coordinates)?;
     let start = options.start.as_ref().map(|s| checked_start(coordinates, s)).transpose()?;
@@ -55,7 +55,7 @@ pub fn design(
     reachable(&models[0], &free, options.seed)?;
     let basis = options.family.basis(options.duration);
     let plan = Plan::new(&mechanism, free, basis, options.duration, start.as_deref())?;
-    let task = Task::new(models, plan, room.clone(), options.criterion, options.robust);
+    let task = Task::new(models, plan, collisions.clone(), options.criterion, options.robust);
     let table = task.plan.table(options.rate)?;
     let start = Table::posture(&task.plan)?;
     let posture = posture(&mut Search::new(&task, &start, BETWEEN_SAMPLES), options.seed)?;

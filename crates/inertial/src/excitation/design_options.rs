@@ -7,7 +7,7 @@ use super::certificate::Certificate;
 use super::columns::JointColumn;
 use super::criteria::Criterion;
 use super::limits::Usage;
-use super::search::Robust;
+use super::search::ModelAggregation;
 use super::trajectory::Trajectory;
 use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
@@ -86,7 +86,7 @@ pub struct DesignOptions {
     /// Criterion to minimize.
     pub criterion: Criterion,
     /// Aggregation over several models.
-    pub robust: Robust,
+    pub robust: ModelAggregation,
     /// Position of each coordinate (of each independent one for mechanisms with loops) at the start and, for Fourier series, at
     /// the end; optimized if absent.
     pub start: Option<Vec<f64>>,
@@ -108,7 +108,7 @@ impl Default for DesignOptions {
             rate: 100.0,
             check_rate: 1000.0,
             criterion: Criterion::D,
-            robust: Robust::Mean,
+            robust: ModelAggregation::Mean,
             start: None,
             starts: 4,
             iterations: 100,

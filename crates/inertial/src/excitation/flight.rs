@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, Matrix6};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::Basis;
-use super::free_flight::{Instant, InstantGradient};
+use super::free_flight::{MomentumState, MomentumStateGradient};
 use super::limits::{DefaultLimits, coordinates};
 use super::plan::Coordinate;
 use super::trajectory::Trajectory;
@@ -17,7 +17,7 @@ pub(super) const PART: usize = 64;
 
 /// Coordinate that a motion may move.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moved {
+pub struct MovableCoordinate {
     /// Name of the joint or wheel.
     pub name: String,
     /// Position and velocity coordinate of a joint; `None` for a wheel.
@@ -33,7 +33,7 @@ pub struct Flight<'m> {
     /// Columns of the base parameters.
     columns: Vec<usize>,
     /// Joints of one axis, then wheels.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<MovableCoordinate>,
     basis: Basis,
     duration: f64,
     /// Nonzero basis functions of each sample, with values and derivatives.
@@ -50,7 +50,7 @@ impl<'m> Flight<'m> {
         duration: f64,
         rate: f64,
     ) -> Result<Self> {
-        Instant::new(mechanism, columns)?;
+        MomentumState::new(mechanism, columns)?;
         check_wheels(mechanism)?;
         let moved = moved(mechanism);
         // The constructor of the trajectory checks basis, duration and rate.
@@ -113,7 +113,7 @@ impl<'m> Flight<'m> {
         &self,
         coefficients: &[f64],
         start: impl Fn() -> R + Sync,
-        each: impl Fn(&mut Instant<'m>, usize, &FlightState, &mut R) -> Result<()> + Sync,
+        each: impl Fn(&mut MomentumState<'m>, usize, &FlightState, &mut R) -> Result<()> + Sync,
     ) -> Result<Vec<R>> {
         if coefficients.len() != self.coefficients() {
             return Err(Error::Dimension {
@@ -126,7 +126,7 @@ impl<'m> Flight<'m> {
         (0..count.div_ceil(PART))
             .into_par_iter()
             .map(|part| {
-                let mut instant = Instant::new(self.mechanism, &self.columns)?;
+                let mut instant = MomentumState::new(self.mechanism, &self.columns)?;
                 let mut state = FlightState {
                     q: self.mechanism.assembly().to_vec(),
                     v: vec![0.0; self.mechanism.nv()],
@@ -302,7 +302,7 @@ impl<'m> Flight<'m> {
     }
 
     fn start(&self) -> Collected {
-        let instant = InstantGradient::new(self.mechanism);
+        let instant = MomentumStateGradient::new(self.mechanism);
         Collected { instant, sum: vec![0.0; self.coefficients()] }
     }
 
@@ -329,26 +329,29 @@ impl<'m> Flight<'m> {
 }
 
 /// Returns the coordinates that a motion of a free-flying robot may move: joints with one axis, then wheels.
-pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
+pub(super) fn moved(mechanism: &Mechanism) -> Vec<MovableCoordinate> {
     let joints = mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nv() == 1);
-    let joint = |j: &crate::mechanism::Joint| Moved {
+    let joint = |j: &crate::mechanism::Joint| MovableCoordinate {
         name: j.name.clone(),
         joint: Some((j.q, j.v)),
         limits: j.limits,
     };
-    let wheels =
-        mechanism.wheels().iter().map(|w| Moved { name: w.name.clone(), joint: None, limits: w.limits });
+    let wheels = mechanism.wheels().iter().map(|w| MovableCoordinate {
+        name: w.name.clone(),
+        joint: None,
+        limits: w.limits,
+    });
     joints.map(joint).chain(wheels).collect()
 }
 
 /// Returns the coordinates of a motion with their limits: joints as for other motions, wheels with a speed limit only.
 pub(super) fn flight_coordinates(
     mechanism: &Mechanism,
-    moved: &[Moved],
+    moved: &[MovableCoordinate],
     limits: &DefaultLimits,
 ) -> Vec<Coordinate> {
     let joints = coordinates(mechanism, limits);
-    let of = |moved: &Moved| {
+    let of = |moved: &MovableCoordinate| {
         let joint = joints.iter().find(|c| moved.joint.is_some() && c.name == moved.name).cloned();
         joint.unwrap_or_else(|| Coordinate {
             name: moved.name.clone(),
@@ -380,7 +383,7 @@ struct FlightState {
 
 /// Accumulated gradient with respect to the coefficients.
 struct Collected {
-    instant: InstantGradient,
+    instant: MomentumStateGradient,
     sum: Vec<f64>,
 }
 

@@ -8,7 +8,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::Basis;
 use super::certificate::{Certificate, Seen};
-use super::clearance::Room;
+use super::clearance::CollisionModel;
 use super::columns::Columns;
 use super::criteria::{Criterion, Value};
 use super::design_options::{Design, Progress};
@@ -18,7 +18,7 @@ use super::limits::{DefaultLimits, Usage};
 use super::motion_search::{BETWEEN_SAMPLES, TRIES, Watched};
 use super::plan::Coordinate;
 use super::scaling::unit_diagonal;
-use super::search::Robust;
+use super::search::ModelAggregation;
 use super::starts::hidden;
 use super::trajectory::Trajectory;
 use crate::identifiability::Regrouping;
@@ -57,11 +57,11 @@ pub struct FlightOptions {
     /// first.
     pub others: Vec<Mechanism>,
     /// Aggregation over the guesses.
-    pub robust: Robust,
+    pub robust: ModelAggregation,
     /// Default limits of joints, and the margin to all limits; wheels have speed limits only.
     pub limits: DefaultLimits,
     /// Obstacles around the robot, in the frame of its base.
-    pub room: Room,
+    pub collisions: CollisionModel,
     /// Number of random starts.
     pub starts: usize,
     /// Number of steps of the final search.
@@ -83,9 +83,9 @@ impl FlightOptions {
             noise,
             criterion: Criterion::default(),
             others: Vec::new(),
-            robust: Robust::default(),
+            robust: ModelAggregation::default(),
             limits: DefaultLimits::default(),
-            room: Room::default(),
+            collisions: CollisionModel::default(),
             starts: 4,
             steps: usize::MAX,
             seed: 1,
@@ -214,7 +214,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             rates.push(rate);
             bounds.push((low, high));
         }
-        let held = FlightLimits::new(mechanism, &flight.moved, &options.room, options.limits.margin);
+        let held = FlightLimits::new(mechanism, &flight.moved, &options.collisions, options.limits.margin);
         let others = Vec::new();
         Ok(Self {
             flight,

@@ -7,9 +7,9 @@
 use nalgebra::Vector6;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use super::clearance::{Room, add_contact};
-use super::flight::{Moved, PART};
-use super::free_flight::Instant;
+use super::clearance::{CollisionModel, add_contact};
+use super::flight::{MovableCoordinate, PART};
+use super::free_flight::MomentumState;
 use super::limits::{METRES, Usage};
 use super::trajectory::Trajectory;
 use crate::Result;
@@ -28,7 +28,7 @@ enum Limit {
     /// Torque of the motor of a wheel.
     Wheel(usize, f64),
     /// Distance constraint.
-    Room(usize),
+    Collision(usize),
 }
 
 /// Limits of a free-flying robot.
@@ -37,8 +37,8 @@ pub(super) struct FlightLimits {
     /// Mechanism without gravity, because the robot is in free fall.
     mechanism: Mechanism,
     dynamics: InverseDynamics,
-    moved: Vec<Moved>,
-    room: Room,
+    moved: Vec<MovableCoordinate>,
+    collisions: CollisionModel,
     limits: Vec<Limit>,
     /// Friction of the joint of each velocity coordinate.
     joints: Vec<JointDynamics>,
@@ -46,7 +46,12 @@ pub(super) struct FlightLimits {
 
 impl FlightLimits {
     /// Creates the limits from the efforts of the robot description with a margin, and from the obstacles.
-    pub fn new(mechanism: &Mechanism, moved: &[Moved], room: &Room, margin: f64) -> Self {
+    pub fn new(
+        mechanism: &Mechanism,
+        moved: &[MovableCoordinate],
+        collisions: &CollisionModel,
+        margin: f64,
+    ) -> Self {
         let mechanism = mechanism.clone().with_gravity(nalgebra::Vector3::zeros());
         let mut limits = Vec::new();
         let mut wheel = 0;
@@ -59,14 +64,14 @@ impl FlightLimits {
                 wheel += 1;
             }
         }
-        limits.extend((0..room.len()).map(Limit::Room));
+        limits.extend((0..collisions.len()).map(Limit::Collision));
         let joint = |v: usize| {
             let own = |j: &&crate::mechanism::Joint| j.follows.is_none() && j.v_range().contains(&v);
             mechanism.joints().iter().find(own).map(|j| j.dynamics).unwrap_or_default()
         };
         let joints = (0..mechanism.nv()).map(joint).collect();
         let dynamics = InverseDynamics::new(&mechanism);
-        Self { dynamics, moved: moved.to_vec(), room: room.clone(), limits, joints, mechanism }
+        Self { dynamics, moved: moved.to_vec(), collisions: collisions.clone(), limits, joints, mechanism }
     }
 
     /// Returns the number of limits.
@@ -83,14 +88,14 @@ impl FlightLimits {
         match self.limits[index] {
             Limit::Joint(v, _) => format!("the torque of {}", self.mechanism.velocity_names()[v]),
             Limit::Wheel(k, _) => format!("the torque of {}", self.mechanism.wheels()[k].name),
-            Limit::Room(index) => self.room.name(index),
+            Limit::Collision(index) => self.collisions.name(index),
         }
     }
 
     /// Returns the largest used fraction of each limit, from the smallest margins of a trajectory.
     pub fn usage(&self, least: &[f64]) -> impl Iterator<Item = Usage> {
         least.iter().enumerate().map(|(i, left)| match self.limits[i] {
-            Limit::Room(_) => Usage::distance(self.name(i), left * METRES),
+            Limit::Collision(_) => Usage::distance(self.name(i), left * METRES),
             _ => Usage::part(self.name(i), 1.0 - left),
         })
     }
@@ -134,7 +139,7 @@ pub fn flight_forces(mechanism: &Mechanism, trajectory: &Trajectory, rate: f64) 
     let names = trajectory.joints();
     let places: Vec<Option<usize>> =
         all.iter().map(|m| names.iter().position(|name| *name == m.name)).collect();
-    let limits = FlightLimits::new(mechanism, &all, &Room::default(), 0.0);
+    let limits = FlightLimits::new(mechanism, &all, &CollisionModel::default(), 0.0);
     let mut memory = Memory::new(&limits)?;
     let n = names.len();
     let (mut x, mut dx, mut ddx) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
@@ -163,7 +168,7 @@ fn sign(v: f64) -> f64 {
 /// Memory of one thread.
 pub(super) struct Memory<'l> {
     limits: &'l FlightLimits,
-    instant: Instant<'l>,
+    instant: MomentumState<'l>,
     scratch: Scratch,
     workspace: Workspace,
     q: Vec<f64>,
@@ -186,7 +191,7 @@ impl<'l> Memory<'l> {
         q[7..].copy_from_slice(&mechanism.assembly()[7..]);
         Ok(Self {
             limits,
-            instant: Instant::new(mechanism, &[])?,
+            instant: MomentumState::new(mechanism, &[])?,
             scratch: limits.dynamics.scratch(),
             workspace: Workspace::new(mechanism),
             q,
@@ -202,7 +207,7 @@ impl<'l> Memory<'l> {
     /// Computes the margin of each limit at given positions, rates and accelerations; negative values are violations.
     pub fn left(&mut self, row: &[[f64; 3]], out: &mut [f64]) -> Result<()> {
         let limits = self.limits;
-        if limits.limits.iter().any(|l| !matches!(l, Limit::Room(_))) {
+        if limits.limits.iter().any(|l| !matches!(l, Limit::Collision(_))) {
             self.forces(row)?;
         } else {
             self.place(row);
@@ -212,7 +217,7 @@ impl<'l> Memory<'l> {
             *left = match *limit {
                 Limit::Joint(v, effort) => 1.0 - self.exerted(v).abs() / effort,
                 Limit::Wheel(k, effort) => 1.0 - self.motors[k].abs() / effort,
-                Limit::Room(index) => -limits.room.value(index, self.workspace.poses()).0 / METRES,
+                Limit::Collision(index) => -limits.collisions.value(index, self.workspace.poses()).0 / METRES,
             };
         }
         Ok(())
@@ -228,9 +233,9 @@ impl<'l> Memory<'l> {
         let mut forces = false;
         for i in (0..limits.len()).filter(used) {
             match limits.limits[i] {
-                Limit::Room(index) => {
+                Limit::Collision(index) => {
                     let poses = self.workspace.poses();
-                    for contact in limits.room.value(index, poses).1.iter().flatten() {
+                    for contact in limits.collisions.value(index, poses).1.iter().flatten() {
                         add_contact(&limits.mechanism, poses, contact, -weights[i] / METRES, &mut along);
                     }
                 }
@@ -355,15 +360,15 @@ mod tests {
         // One wheel on an arm, whose couple acts on the joints.
         builder.wheels[1].carrier = "L5".into();
         let robot = builder.build(&BuildOptions::default()).unwrap();
-        let capsules = Room::along_links(&robot, 0.1);
-        let room = Room {
-            pairs: Room::candidate_pairs(&robot, &capsules),
+        let capsules = CollisionModel::along_links(&robot, 0.1);
+        let collisions = CollisionModel {
+            pairs: CollisionModel::candidate_pairs(&robot, &capsules),
             capsules,
             workspace: Some([nalgebra::Vector3::repeat(-3.0), nalgebra::Vector3::repeat(3.0)]),
-            ..Room::default()
+            ..CollisionModel::default()
         };
-        let limits = FlightLimits::new(&robot, &super::super::flight::moved(&robot), &room, 0.1);
-        assert_eq!(limits.len(), 6 + 3 + room.len());
+        let limits = FlightLimits::new(&robot, &super::super::flight::moved(&robot), &collisions, 0.1);
+        assert_eq!(limits.len(), 6 + 3 + collisions.len());
         let mut memory = Memory::new(&limits).unwrap();
         let mut random = SplitMix::new(4);
         let mut next = || f64::random(&mut random);

@@ -28,7 +28,7 @@ struct Mode {
 
 /// State of one instant, with the memory of one thread.
 #[derive(Debug, Clone)]
-pub struct Instant<'m> {
+pub struct MomentumState<'m> {
     mechanism: &'m Mechanism,
     /// Body of each base parameter, and its index among the ten parameters (among the last `len`).
     columns: Vec<(usize, usize)>,
@@ -54,7 +54,7 @@ pub struct Instant<'m> {
 /// Gradient of a scalar with respect to the motion at one instant.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct InstantGradient {
+pub struct MomentumStateGradient {
     /// Derivatives with respect to the displacement along each velocity coordinate (zero for the base).
     pub q: Vec<f64>,
     /// Derivatives with respect to each rate (zero for the base, whose rates are dependent).
@@ -63,8 +63,8 @@ pub struct InstantGradient {
     pub wheels: Vec<f64>,
 }
 
-impl InstantGradient {
-    /// Allocates the gradient, to be written by [`Instant::pull`].
+impl MomentumStateGradient {
+    /// Allocates the gradient, to be written by [`MomentumState::pull`].
     pub fn new(mechanism: &Mechanism) -> Self {
         Self {
             q: vec![0.0; mechanism.nv()],
@@ -74,7 +74,7 @@ impl InstantGradient {
     }
 }
 
-impl<'m> Instant<'m> {
+impl<'m> MomentumState<'m> {
     /// Creates the model for the base parameters in the given columns of the full parameter vector.
     pub fn new(mechanism: &'m Mechanism, base_columns: &[usize]) -> Result<Self> {
         if mechanism.base() != Base::Floating || !mechanism.loops().is_empty() {
@@ -225,7 +225,7 @@ impl<'m> Instant<'m> {
         g: &DMatrix<f64>,
         y: Option<&DMatrix<f64>>,
         w: Option<&Vector6<f64>>,
-        out: &mut InstantGradient,
+        out: &mut MomentumStateGradient,
     ) {
         let bodies = self.mechanism.bodies();
         let n = bodies.len();
@@ -300,7 +300,7 @@ impl<'m> Instant<'m> {
 
     /// Computes `−Σ y_c · dA_c`. Bodies carried by a joint move with it: for a mode `i` on it, `d(X S) = S_j ×* X S`; for a mode
     /// before it only the inertia changes.
-    fn pull_momentum_matrix(&mut self, y: &DMatrix<f64>, out: &mut InstantGradient) {
+    fn pull_momentum_matrix(&mut self, y: &DMatrix<f64>, out: &mut MomentumStateGradient) {
         let bodies = self.mechanism.bodies();
         let of = |v: usize| Motion::from_vector(&y.fixed_view::<6, 1>(0, v).into_owned());
         self.turned.fill(Matrix6::zeros());

@@ -26,7 +26,7 @@ const DRAWS: usize = 20;
 pub(super) fn one_movement<'m>(task: &Task<'m>, length: f64, profile: Profile) -> Result<Task<'m>> {
     let basis = Basis::PointToPoint { knots: vec![0.0, length], profile };
     let plan = Plan::new(task.models[0].mechanism, task.plan.coordinates.clone(), basis, length, None)?;
-    Ok(Task::new(task.models.clone(), plan, task.room.clone(), task.criterion, task.robust))
+    Ok(Task::new(task.models.clone(), plan, task.collisions.clone(), task.criterion, task.robust))
 }
 
 /// Movement from one posture to another.

@@ -60,7 +60,7 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
             if own.follows.is_none() || follower.drive.ratio == 0.0 {
                 continue;
             }
-            let pieces = mechanism.pieces(follower.joint);
+            let pieces = mechanism.joint_bodies(follower.joint);
             let share = pieces.len() as f64;
             // A joint that follows several ones assigns each an equal share of its range about the assembled configuration.
             let (here, there) = match pieces {

@@ -4,7 +4,7 @@ use nalgebra::DMatrix;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::certificate::Certificate;
-use super::clearance::Room;
+use super::clearance::CollisionModel;
 use super::columns::{Columns, JointColumn};
 use super::design_options::{Design, DesignOptions, Progress, Subject};
 use super::limits::{checked_start, split};
@@ -39,7 +39,7 @@ const SMALL: f64 = 0.2;
 pub(super) fn design_loops(
     subject: &Subject<'_>,
     coordinates: &[Coordinate],
-    room: &Room,
+    collisions: &CollisionModel,
     options: &DesignOptions,
     watch: &(dyn Fn(Progress) -> bool + Sync),
 ) -> Result<Design> {
@@ -52,7 +52,7 @@ pub(super) fn design_loops(
     let free = free.into_iter().map(|c| within_reach(&closed, coordinates, c)).collect::<Result<Vec<_>>>()?;
     let narrowed = |c: &Coordinate| free.iter().find(|own| own.name == c.name).unwrap_or(c).clone();
     let coordinates: Vec<Coordinate> = coordinates.iter().map(narrowed).collect();
-    let task = task(subject, &closed, &coordinates, free, room, options, start.as_deref())?;
+    let task = task(subject, &closed, &coordinates, free, collisions, options, start.as_deref())?;
     let rate = options.rate.min(SEARCH_SAMPLES / options.duration);
     let table = task.plan.table(rate)?;
     let weight = task.plan.table(options.rate)?.count as f64 / table.count as f64;
@@ -143,7 +143,7 @@ pub(super) fn certify_loops(
     let coordinates: Vec<Coordinate> =
         trajectory.joints().iter().map(|name| Coordinate::free(name)).collect();
     let options = DesignOptions { duration: trajectory.duration(), ..DesignOptions::default() };
-    let task = task(subject, &closed, &[], coordinates, &Room::default(), &options, None)?;
+    let task = task(subject, &closed, &[], coordinates, &CollisionModel::default(), &options, None)?;
     let mut followed = Vec::with_capacity(count * n);
     let [mut q, mut v, mut a] = [vec![0.0; n], vec![0.0; n], vec![0.0; n]];
     for i in 0..count {
@@ -165,7 +165,7 @@ fn task<'m>(
     closed: &'m ClosedMechanism<'m>,
     coordinates: &[Coordinate],
     free: Vec<Coordinate>,
-    room: &Room,
+    collisions: &CollisionModel,
     options: &DesignOptions,
     start: Option<&[f64]>,
 ) -> Result<LoopTask<'m>> {
@@ -207,7 +207,8 @@ fn task<'m>(
             _ => None,
         });
     let (joints, effort) = (limited.collect(), of_rows(&subject.effort));
-    let mut out = LoopTask::new(closed, columns, plan, joints, effort, room.clone(), options.criterion)?;
+    let mut out =
+        LoopTask::new(closed, columns, plan, joints, effort, collisions.clone(), options.criterion)?;
     out.prior.clone_from(&subject.prior);
     Ok(out)
 }
@@ -281,7 +282,8 @@ mod tests {
                 criterion: Criterion::A,
                 ..DesignOptions::default()
             };
-            let mut task = task(&subject, &closed, &all, free, &Room::default(), &options, None).unwrap();
+            let mut task =
+                task(&subject, &closed, &all, free, &CollisionModel::default(), &options, None).unwrap();
             // Large enough to keep rounding errors below the differences of the smallest eigenvalue.
             task.prior = Some(DMatrix::identity(task.columns.len(), task.columns.len()));
             let table = task.plan.table(12.0).unwrap();

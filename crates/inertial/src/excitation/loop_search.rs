@@ -175,7 +175,7 @@ impl MotionSearch for LoopSearch<'_> {
         let one = |(&limit, values): (&LoopLimit, &Vec<f64>)| LimitValue {
             name: self.task.name(limit),
             value: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            is_distance: matches!(limit, LoopLimit::Room(_)),
+            is_distance: matches!(limit, LoopLimit::Collision(_)),
         };
         Ok(self.task.limits.iter().zip(&self.here.values).map(one).collect())
     }

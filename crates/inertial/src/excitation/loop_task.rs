@@ -3,7 +3,7 @@
 
 use nalgebra::DMatrix;
 
-use super::clearance::Room;
+use super::clearance::CollisionModel;
 use super::columns::Columns;
 use super::criteria::Criterion;
 use super::information::{add_chunk, gather, sums, total};
@@ -25,7 +25,7 @@ pub(super) enum LoopLimit {
     /// Force of an independent coordinate.
     Force { row: usize, sign: f64 },
     /// Distance constraint.
-    Room(usize),
+    Collision(usize),
 }
 
 /// Joint with limits, and its coordinates in the tree.
@@ -43,7 +43,7 @@ pub(super) struct LoopTask<'m> {
     pub columns: Columns,
     pub prior: Option<DMatrix<f64>>,
     pub plan: Plan,
-    pub room: Room,
+    pub collisions: CollisionModel,
     pub criterion: Criterion,
     pub joints: Vec<LimitedJoint>,
     pub limits: Vec<LoopLimit>,
@@ -64,7 +64,7 @@ impl<'m> LoopTask<'m> {
         plan: Plan,
         joints: Vec<LimitedJoint>,
         effort: Vec<f64>,
-        room: Room,
+        collisions: CollisionModel,
         criterion: Criterion,
     ) -> Result<Self> {
         let mechanism = closed.mechanism();
@@ -79,7 +79,7 @@ impl<'m> LoopTask<'m> {
         for row in (0..effort.len()).filter(|&row| effort[row].is_finite()) {
             limits.extend([1.0, -1.0].map(|sign| LoopLimit::Force { row, sign }));
         }
-        limits.extend((0..room.len()).map(LoopLimit::Room));
+        limits.extend((0..collisions.len()).map(LoopLimit::Collision));
         let places = plan.coordinates.iter().map(|c| place(closed, &c.name)).collect::<Result<_>>()?;
         let mut drives: Vec<[f64; 3]> = mechanism.armature().iter().map(|a| [0.0, 0.0, *a]).collect();
         for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
@@ -93,7 +93,7 @@ impl<'m> LoopTask<'m> {
             columns,
             prior: None,
             plan,
-            room,
+            collisions,
             criterion,
             joints,
             limits,
@@ -110,7 +110,7 @@ impl<'m> LoopTask<'m> {
         match limit {
             LoopLimit::Bound { joint, order, sign } => bound_name(&self.joints[joint].limits, order, sign),
             LoopLimit::Force { row, .. } => format!("the torque of {}", self.closed.independent_names()[row]),
-            LoopLimit::Room(index) => self.room.name(index),
+            LoopLimit::Collision(index) => self.collisions.name(index),
         }
     }
 
@@ -156,8 +156,8 @@ impl<'m> LoopTask<'m> {
         out.share.clear();
         out.share.resize(count, 0.0);
         self.forces_and_information(memory, goal, out)?;
-        if self.room.len() > 0 {
-            let first = self.limits.len() - self.room.len();
+        if self.collisions.len() > 0 {
+            let first = self.limits.len() - self.collisions.len();
             for i in 0..count {
                 forward_kinematics(
                     self.closed.mechanism(),
@@ -165,7 +165,7 @@ impl<'m> LoopTask<'m> {
                     &out.states.q[i * nq..(i + 1) * nq],
                 )?;
                 for (index, values) in out.values[first..].iter_mut().enumerate() {
-                    values[i] = self.room.value(index, memory.tree.poses()).0 / METRES;
+                    values[i] = self.collisions.value(index, memory.tree.poses()).0 / METRES;
                 }
             }
         }
@@ -218,7 +218,7 @@ impl<'m> LoopTask<'m> {
                         LoopLimit::Force { row, sign } => {
                             sign * self.force(&chunk, s, row) / self.effort[row] - 1.0
                         }
-                        LoopLimit::Room(_) => 0.0,
+                        LoopLimit::Collision(_) => 0.0,
                     };
                 }
             }

@@ -3,7 +3,7 @@
 //! Algorithm 1 of paper 002 processes the intervals once and keeps an interval if it adds a significant singular value, reduces
 //! the condition number, or is one of at most `u_max` in a row that change neither. As printed, it never updates the reference of
 //! the comparison, so that almost every interval counts as an improvement. With the update it still keeps most intervals, because
-//! most of them reduce the condition number a little. See [`Reading`] for the interpretation that keeps about as many as
+//! most of them reduce the condition number a little. See [`PruningRule`] for the interpretation that keeps about as many as
 //! published. None of them considers the effect of the noise on the estimate. [`select`] instead maximizes the determinant of the
 //! information of the selected intervals, with exchanges until there is no improvement.
 
@@ -18,9 +18,9 @@ const MOST_PASSES: usize = 20;
 /// Regularization of the information of the first few intervals, relative to the mean information.
 const REGULAR: f64 = 1e-9;
 
-/// Interpretation of algorithm 1.
+/// Variant of algorithm 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reading {
+pub enum PruningRule {
     /// Algorithm as printed: compares with the first intervals throughout.
     Printed,
     /// Algorithm with update: compares with the intervals kept so far.
@@ -41,14 +41,14 @@ pub struct PruneOptions {
     /// Threshold of significant singular values, relative to the largest (`δ`).
     pub significant: f64,
     /// Interpretation of the algorithm.
-    pub reading: Reading,
+    pub rule: PruningRule,
 }
 
 crate::with_changes!(PruneOptions);
 
 impl Default for PruneOptions {
     fn default() -> Self {
-        Self { unchanged: 5, significant: 1.0 / 300.0, reading: Reading::default() }
+        Self { unchanged: 5, significant: 1.0 / 300.0, rule: PruningRule::default() }
     }
 }
 
@@ -72,15 +72,15 @@ pub fn prune(intervals: &[Triangle], rows: usize, options: &PruneOptions) -> Res
         with.merge(interval)?;
         let now = judge(&with, options.significant)?;
         let same = now.0 == before.0 && unchanged <= options.unchanged;
-        let better = options.reading != Reading::Counted && now.1 < before.1;
+        let better = options.rule != PruningRule::Counted && now.1 < before.1;
         if now.0 > before.0 || better || same {
             out.push(i);
             kept = with;
             unchanged = if same { unchanged + 1 } else { 0 };
-            if options.reading != Reading::Printed {
+            if options.rule != PruningRule::Printed {
                 before = now;
             }
-        } else if options.reading != Reading::Counted {
+        } else if options.rule != PruningRule::Counted {
             unchanged = 0;
         }
     }

@@ -2,7 +2,7 @@
 
 use nalgebra::DMatrix;
 
-use super::clearance::{Room, add_contact};
+use super::clearance::{CollisionModel, add_contact};
 use super::columns::Columns;
 use super::criteria::{Criterion, Value};
 use super::information::Evaluator;
@@ -38,7 +38,7 @@ pub(super) struct Model<'m> {
 
 /// Aggregation over several models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Robust {
+pub enum ModelAggregation {
     /// Mean of the criteria.
     #[default]
     Mean,
@@ -46,7 +46,7 @@ pub enum Robust {
     Worst,
 }
 
-impl Robust {
+impl ModelAggregation {
     /// Returns the objective of several criteria, and the weight of each in its derivative.
     pub(super) fn combine(self, values: &[f64]) -> (f64, Vec<f64>) {
         let count = values.len() as f64;
@@ -70,7 +70,7 @@ pub(super) enum Limit {
     /// Force of a velocity coordinate in one of the models.
     Force { model: usize, v: usize, sign: f64 },
     /// Distance constraint.
-    Room(usize),
+    Collision(usize),
 }
 
 /// Constant data of a search.
@@ -78,14 +78,20 @@ pub(super) enum Limit {
 pub(super) struct Task<'m> {
     pub models: Vec<Model<'m>>,
     pub plan: Plan,
-    pub room: Room,
+    pub collisions: CollisionModel,
     pub criterion: Criterion,
-    pub robust: Robust,
+    pub robust: ModelAggregation,
     pub limits: Vec<Limit>,
 }
 
 impl<'m> Task<'m> {
-    pub fn new(models: Vec<Model<'m>>, plan: Plan, room: Room, criterion: Criterion, robust: Robust) -> Self {
+    pub fn new(
+        models: Vec<Model<'m>>,
+        plan: Plan,
+        collisions: CollisionModel,
+        criterion: Criterion,
+        robust: ModelAggregation,
+    ) -> Self {
         let mut limits = Vec::new();
         for (j, c) in plan.coordinates.iter().enumerate() {
             let highest = [c.upper, c.velocity, c.acceleration];
@@ -103,8 +109,8 @@ impl<'m> Task<'m> {
                 limits.extend([1.0, -1.0].map(|sign| Limit::Force { model, v, sign }));
             }
         }
-        limits.extend((0..room.len()).map(Limit::Room));
-        Self { models, plan, room, criterion, robust, limits }
+        limits.extend((0..collisions.len()).map(Limit::Collision));
+        Self { models, plan, collisions, criterion, robust, limits }
     }
 
     /// Returns the description of a limit.
@@ -114,7 +120,7 @@ impl<'m> Task<'m> {
             Limit::Force { v, .. } => {
                 format!("the torque of {}", self.models[0].mechanism.velocity_names()[v])
             }
-            Limit::Room(index) => self.room.name(index),
+            Limit::Collision(index) => self.collisions.name(index),
         }
     }
 }
@@ -184,8 +190,8 @@ impl<'t> Search<'t> {
                 }
             }
         }
-        let rooms = task.limits.len() - task.room.len();
-        for (limit, values) in task.limits.iter().zip(&mut self.values).take(rooms) {
+        let collisions_from = task.limits.len() - task.collisions.len();
+        for (limit, values) in task.limits.iter().zip(&mut self.values).take(collisions_from) {
             match *limit {
                 Limit::Bound { j, order, sign } => {
                     let (offset, scale) = task.plan.coordinates[j].bound(order, sign);
@@ -199,14 +205,15 @@ impl<'t> Search<'t> {
                         *value = sign * self.forces[model][i * nv + v] / effort - 1.0 + self.tighten;
                     }
                 }
-                Limit::Room(_) => {}
+                Limit::Collision(_) => {}
             }
         }
-        if task.room.len() > 0 {
+        if task.collisions.len() > 0 {
             for i in 0..self.table.count {
                 forward_kinematics(mechanism, &mut self.workspace, &self.states.q[i * nq..(i + 1) * nq])?;
-                for (index, values) in self.values[rooms..].iter_mut().enumerate() {
-                    values[i] = task.room.value(index, self.workspace.poses()).0 / METRES + self.tighten;
+                for (index, values) in self.values[collisions_from..].iter_mut().enumerate() {
+                    values[i] =
+                        task.collisions.value(index, self.workspace.poses()).0 / METRES + self.tighten;
                 }
             }
         }
@@ -278,13 +285,13 @@ impl<'t> Search<'t> {
                 let row = &self.followed[i * n..(i + 1) * n];
                 task.plan.pull_sample(row, [&scaled[0], &scaled[1], &scaled[2]], &mut self.row);
             }
-            Limit::Room(index) => {
+            Limit::Collision(index) => {
                 let mechanism = task.models[0].mechanism;
                 let (nq, nv) = (mechanism.nq(), mechanism.nv());
                 forward_kinematics(mechanism, &mut self.workspace, &self.states.q[i * nq..(i + 1) * nq])?;
                 let poses = self.workspace.poses();
                 let mut gq = vec![0.0; nv];
-                for contact in task.room.value(index, poses).1.iter().flatten() {
+                for contact in task.collisions.value(index, poses).1.iter().flatten() {
                     add_contact(mechanism, poses, contact, factor / METRES, &mut gq);
                 }
                 let zeros = vec![0.0; nv];
@@ -335,7 +342,7 @@ impl MotionSearch for Search<'_> {
         let one = |(&limit, values): (&Limit, &Vec<f64>)| LimitValue {
             name: self.task.name(limit),
             value: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            is_distance: matches!(limit, Limit::Room(_)),
+            is_distance: matches!(limit, Limit::Collision(_)),
         };
         Ok(self.task.limits.iter().zip(&self.values).map(one).collect())
     }

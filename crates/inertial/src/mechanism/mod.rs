@@ -328,7 +328,7 @@ impl Mechanism {
     ///
     /// # Panics
     /// Panics if there is no such joint.
-    pub fn pieces(&self, joint: usize) -> &[Body] {
+    pub fn joint_bodies(&self, joint: usize) -> &[Body] {
         let last = self.joints[joint].body;
         let others = self.bodies[..last].iter().rev().take_while(|b| b.joint == joint).count();
         &self.bodies[last - others..=last]

@@ -209,7 +209,7 @@ fn triangles(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::mesh::Filling;
+    use crate::mesh::MassDistribution;
 
     /// Returns a file with a cuboid of 2 × 3 × 4 mm about the origin, as quadrilaterals with normals, placed by the
     /// scene.
@@ -252,10 +252,10 @@ mod tests {
         assert!((extent.lower - Vector3::new(8.5e-3, -1e-3, -2e-3)).norm() < 1e-15, "{extent:?}");
         assert!((extent.upper - Vector3::new(11.5e-3, 1e-3, 101e-3)).norm() < 1e-15, "{extent:?}");
         // Solid, with faces outwards: 24 mm³ and an eighth of it.
-        let volume = mesh.inertia(Filling::Exact).unwrap().mass;
+        let volume = mesh.inertia(MassDistribution::Exact).unwrap().mass;
         assert!((volume - 27e-9).abs() < 1e-20, "{volume}");
         let mirrored = cube(r##"<node><scale>-1 1 1</scale><instance_geometry url="#cube"/></node>"##);
-        let volume = Mesh::parse(mirrored.as_bytes()).unwrap().inertia(Filling::Exact).unwrap().mass;
+        let volume = Mesh::parse(mirrored.as_bytes()).unwrap().inertia(MassDistribution::Exact).unwrap().mass;
         assert!((volume - 24e-9).abs() < 1e-20, "{volume}");
     }
 

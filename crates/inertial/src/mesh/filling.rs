@@ -13,7 +13,7 @@ const SMALLEST: f64 = 1e-15;
 
 /// Distribution of mass in a mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filling {
+pub enum MassDistribution {
     /// Mass fills the convex hull.
     Convex,
     /// Mass fills the inside of the surface, which must be oriented.
@@ -28,15 +28,15 @@ pub enum Filling {
 impl Mesh {
     /// Computes the inertia for a density of one (kg/m³, or kg/m² for a shell) in the frame of the mesh: its mass is
     /// the volume or the area.
-    pub fn inertia(&self, filling: Filling) -> Result<Inertia<f64>> {
+    pub fn inertia(&self, filling: MassDistribution) -> Result<Inertia<f64>> {
         let hull = match filling {
-            Filling::Convex => Some(
+            MassDistribution::Convex => Some(
                 self.hull()?.ok_or_else(|| refused("its points lie in a plane: it has no convex hull"))?,
             ),
             _ => None,
         };
         let mesh = hull.as_ref().unwrap_or(self);
-        if filling == Filling::Exact {
+        if filling == MassDistribution::Exact {
             mesh.check_orientation()?;
         }
         // The centroid of the surface is the first apex of the cones.
@@ -50,14 +50,14 @@ impl Mesh {
             return Err(refused(format!("its surface has {area} m²: it has no inertia")));
         }
         let mean = sum / area;
-        if filling == Filling::Shell {
+        if filling == MassDistribution::Shell {
             let weight = |[a, b, c]: [Vector3<f64>; 3]| (b - a).cross(&(c - a)).norm() / 2.0;
             // Triangles have three corners and no apex.
             return Ok(mesh.moments(&mean, 12.0, weight));
         }
         let weight = |[a, b, c]: [Vector3<f64>; 3]| {
             let volume = a.dot(&b.cross(&c)) / 6.0;
-            if filling == Filling::Legacy { volume.abs() } else { volume }
+            if filling == MassDistribution::Legacy { volume.abs() } else { volume }
         };
         let (mut volume, mut sum) = (0.0, Vector3::zeros());
         for corners in mesh.corners() {
@@ -163,13 +163,13 @@ mod tests {
         let square = size.component_mul(&size) * (mass / 12.0);
         let central = Matrix3::from_diagonal(&(Vector3::repeat(square.sum()) - square));
         let expected = Inertia::from_com(mass, (lower + upper) / 2.0, central).parameters();
-        for filling in [Filling::Convex, Filling::Exact, Filling::Legacy] {
+        for filling in [MassDistribution::Convex, MassDistribution::Exact, MassDistribution::Legacy] {
             let found = mesh.inertia(filling).unwrap().parameters();
             assert!((found - expected).amax() < 1e-14, "{filling:?}: {found}");
         }
         // Three pairs of rectangles.
         let area = 2.0 * (size.x * size.y + size.y * size.z + size.x * size.z);
-        let shell = mesh.inertia(Filling::Shell).unwrap();
+        let shell = mesh.inertia(MassDistribution::Shell).unwrap();
         assert!((shell.mass - area).abs() < 1e-14);
         let second = |k: usize| {
             let face = size.product() / size[k];
@@ -190,17 +190,17 @@ mod tests {
             triangles: whole.triangles.iter().map(|[a, b, c]| [*a, *c, *b]).collect(),
             ..whole.clone()
         };
-        assert!(inwards.inertia(Filling::Exact).unwrap_err().to_string().contains("inwards"));
-        assert!((inwards.inertia(Filling::Legacy).unwrap().mass - 1.0).abs() < 1e-14);
+        assert!(inwards.inertia(MassDistribution::Exact).unwrap_err().to_string().contains("inwards"));
+        assert!((inwards.inertia(MassDistribution::Legacy).unwrap().mass - 1.0).abs() < 1e-14);
         let mut mixed = whole.clone();
         mixed.triangles[3].swap(0, 1);
-        assert!(mixed.inertia(Filling::Exact).unwrap_err().to_string().contains("orientation"));
+        assert!(mixed.inertia(MassDistribution::Exact).unwrap_err().to_string().contains("orientation"));
         let flat = brick(Vector3::zeros(), vector![1.0, 1.0, 0.0]);
-        for filling in [Filling::Convex, Filling::Legacy, Filling::Exact] {
+        for filling in [MassDistribution::Convex, MassDistribution::Legacy, MassDistribution::Exact] {
             assert!(flat.inertia(filling).is_err(), "{filling:?}");
         }
-        assert!((flat.inertia(Filling::Shell).unwrap().mass - 2.0).abs() < 1e-14);
+        assert!((flat.inertia(MassDistribution::Shell).unwrap().mass - 2.0).abs() < 1e-14);
         let point = brick(Vector3::zeros(), Vector3::zeros());
-        assert!(point.inertia(Filling::Shell).is_err());
+        assert!(point.inertia(MassDistribution::Shell).is_err());
     }
 }

@@ -260,7 +260,7 @@ impl File<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::mesh::Filling;
+    use crate::mesh::MassDistribution;
 
     /// Returns a file with this description and data.
     fn file(json: &str, data: &[u8]) -> Vec<u8> {
@@ -309,7 +309,7 @@ mod tests {
         assert!((extent.lower - Vector3::new(0.0, 0.0, -1.0)).norm() < 1e-12, "{extent:?}");
         assert!((extent.upper - Vector3::new(5.0, 2.0, 1.0)).norm() < 1e-12, "{extent:?}");
         // One sixth, and twice that: mirrored triangles are flipped.
-        let volume = mesh.inertia(Filling::Exact).unwrap().mass;
+        let volume = mesh.inertia(MassDistribution::Exact).unwrap().mass;
         assert!((volume - 0.5).abs() < 1e-12, "{volume}");
     }
 

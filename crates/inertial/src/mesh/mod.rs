@@ -8,7 +8,7 @@ mod hull;
 mod parse;
 mod scene;
 
-pub use filling::Filling;
+pub use filling::MassDistribution;
 
 use nalgebra::Vector3;
 
@@ -17,9 +17,9 @@ use crate::consistency::Extent;
 /// Triangle mesh: points and the triangles between them, counterclockwise as seen from outside.
 ///
 /// ```
-/// use inertial::mesh::{Filling, Mesh};
+/// use inertial::mesh::{MassDistribution, Mesh};
 /// let tetrahedron = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
-/// let inertia = Mesh::parse(tetrahedron)?.inertia(Filling::Exact)?;
+/// let inertia = Mesh::parse(tetrahedron)?.inertia(MassDistribution::Exact)?;
 /// assert!((inertia.mass - 1.0 / 6.0).abs() < 1e-15);
 /// # Ok::<(), inertial::Error>(())
 /// ```

@@ -11,7 +11,7 @@
 use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::{Cone, ConicLeastSquares, Options, Solution};
-use super::pseudo::{self, Ten};
+use super::pseudo::{self, Vector10};
 use super::status::SolverStatus;
 use crate::linalg::Definite;
 use crate::{Error, Result};
@@ -311,14 +311,14 @@ impl ConicLeastSquares {
         given: &DVector<f64>,
         fixed: f64,
         mu: f64,
-        tangent: impl Fn(&Cone, usize, &Ten) -> Option<Matrix4<f64>>,
+        tangent: impl Fn(&Cone, usize, &Vector10) -> Option<Matrix4<f64>>,
         bound_multiplier: impl Fn(usize, f64) -> Option<f64>,
         x: &DVector<f64>,
     ) -> Option<f64> {
         let (mut bound, mut slope) = (fixed, given.clone());
         for (k, cone) in self.cones.iter().enumerate() {
             let weight = cone.prior_weight + mu;
-            let own: Ten = slope.fixed_rows::<10>(cone.offset).into_owned();
+            let own: Vector10 = slope.fixed_rows::<10>(cone.offset).into_owned();
             let tangent = tangent(cone, k, &own)?;
             let factor = tangent.cholesky()?;
             let matrix = cone.matrix(at);

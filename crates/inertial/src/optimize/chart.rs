@@ -20,7 +20,7 @@
 use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::{ConicLeastSquares, Options, Solution};
-use super::pseudo::{self, Ten, TenByTen};
+use super::pseudo::{self, Matrix10, Vector10};
 use super::status::SolverStatus;
 use crate::linalg::{Definite, symmetric_eigen};
 use crate::{Error, Result};
@@ -34,19 +34,19 @@ pub trait Chart: Clone {
     /// Returns `log det P`.
     fn log_det(&self) -> f64;
     /// Returns the first derivatives of `log det P` and the diagonal of the second derivatives, which has no other entries.
-    fn log_det_slope(&self) -> (Ten, Ten);
+    fn log_det_derivatives(&self) -> (Vector10, Vector10);
     /// Returns the distance of each coordinate to its lower bound; infinite for free coordinates.
-    fn room(&self) -> Ten;
+    fn bound_distances(&self) -> Vector10;
     /// Returns whether a coordinate has no effect on the body.
     fn is_idle(&self, _coordinate: usize) -> bool {
         false
     }
     /// Returns the point at the coordinates `z` relative to this one, clipped to the bounds.
-    fn retract(&self, z: &Ten) -> Self;
+    fn retract(&self, z: &Vector10) -> Self;
     /// Returns the derivatives of the ten parameters (rows) with respect to the coordinates.
-    fn jacobian(&self) -> TenByTen;
+    fn jacobian(&self) -> Matrix10;
     /// Returns the second derivatives of `tr(S P)` with respect to the coordinates.
-    fn bend(&self, s: &Matrix4<f64>) -> TenByTen;
+    fn trace_hessian(&self, s: &Matrix4<f64>) -> Matrix10;
     /// Returns the chart of the same body that is best suited to the gradient `S`, if there are several.
     #[must_use]
     fn align(&self, _s: &Matrix4<f64>) -> Self {
@@ -265,8 +265,8 @@ impl<C: Chart> ChartState<C> {
         for k in 0..self.bodies.len() {
             let (cone, matrix) = (&problem.cones[k], self.bodies[k].matrix());
             problem.smooth_gradient(&self.x, &mut gradient);
-            let slope: Ten = gradient.fixed_rows::<10>(cone.offset).into_owned();
-            let gram: TenByTen = problem.gram.fixed_view::<10, 10>(cone.offset, cone.offset).into_owned();
+            let slope: Vector10 = gradient.fixed_rows::<10>(cone.offset).into_owned();
+            let gram: Matrix10 = problem.gram.fixed_view::<10, 10>(cone.offset, cone.offset).into_owned();
             let way = if cone.prior_weight > 0.0 {
                 newton_of_body(&matrix, &slope, &gram, cone.prior_weight)
             } else {
@@ -295,7 +295,7 @@ impl<C: Chart> ChartState<C> {
 }
 
 /// Returns the Newton step of the parameters of one body against its prior, kept inside the cone.
-fn newton_of_body(p: &Matrix4<f64>, slope: &Ten, gram: &TenByTen, weight: f64) -> Option<Matrix4<f64>> {
+fn newton_of_body(p: &Matrix4<f64>, slope: &Vector10, gram: &Matrix10, weight: f64) -> Option<Matrix4<f64>> {
     let inverse = p.cholesky()?.inverse();
     let gradient = slope - pseudo::adjoint(&inverse) * weight;
     let step = -(gram + pseudo::curvature(&inverse) * weight).cholesky()?.solve(&gradient);
@@ -350,7 +350,7 @@ impl Model {
         for (body, slope) in at.bodies.iter_mut().zip(&slopes) {
             *body = body.align(slope);
         }
-        let jacobians: Vec<TenByTen> = at.bodies.iter().map(Chart::jacobian).collect();
+        let jacobians: Vec<Matrix10> = at.bodies.iter().map(Chart::jacobian).collect();
         for (cone, jacobian) in problem.cones.iter().zip(&jacobians) {
             let turned = self.hessian.fixed_columns::<10>(cone.offset) * jacobian;
             self.hessian.fixed_columns_mut::<10>(cone.offset).copy_from(&turned);
@@ -366,12 +366,12 @@ impl Model {
             let weight = if cone.prior_weight > 0.0 { cone.prior_weight + at.extra } else { 0.0 };
             let mut gradient =
                 jacobian.transpose() * self.gradient.fixed_rows::<10>(cone.offset).into_owned();
-            let mut bend = body.bend(slope);
-            let mut room = body.room();
+            let mut bend = body.trace_hessian(slope);
+            let mut room = body.bound_distances();
             if weight > 0.0 {
-                let (first, second) = body.log_det_slope();
+                let (first, second) = body.log_det_derivatives();
                 gradient -= first * weight;
-                bend -= TenByTen::from_diagonal(&(second * weight));
+                bend -= Matrix10::from_diagonal(&(second * weight));
                 room *= TOWARDS;
             }
             self.gradient.fixed_rows_mut::<10>(cone.offset).copy_from(&gradient);

@@ -197,22 +197,22 @@ impl ConicLeastSquares {
     }
 
     /// Adds `½ strength (x_j − value)²` to the cost.
-    pub fn pull(&mut self, j: usize, value: f64, strength: f64) {
+    pub fn add_penalty(&mut self, j: usize, value: f64, strength: f64) {
         let root = DMatrix::from_element(1, 1, strength.sqrt());
-        self.pull_part(j, root, DVector::from_element(1, value));
+        self.add_quadratic(j, root, DVector::from_element(1, value));
     }
 
     /// Adds `½ w ‖L⁻¹ (P − P₀) L⁻ᵀ‖²` for the body at `offset`, `P₀ = L Lᵀ`: the second-order term of the entropic prior at `P₀`.
-    pub fn pull_body(&mut self, offset: usize, body: &Cholesky<f64, Const<4>>, weight: f64) {
+    pub fn add_body_prior(&mut self, offset: usize, body: &Cholesky<f64, Const<4>>, weight: f64) {
         let l = body.l();
         let value = pseudo::parameters(&(l * l.transpose()));
         let root = pseudo::relative(body) * weight.sqrt();
         let value = DVector::from_column_slice(value.as_slice());
-        self.pull_part(offset, DMatrix::from_column_slice(10, 10, root.as_slice()), value);
+        self.add_quadratic(offset, DMatrix::from_column_slice(10, 10, root.as_slice()), value);
     }
 
     /// Adds `½‖root (x − value)‖²` for the variables starting at `offset`.
-    fn pull_part(&mut self, offset: usize, root: DMatrix<f64>, value: DVector<f64>) {
+    fn add_quadratic(&mut self, offset: usize, root: DMatrix<f64>, value: DVector<f64>) {
         let (size, metric) = (value.len(), root.tr_mul(&root));
         let slope = &metric * &value;
         let mut block = self.gram.view_mut((offset, offset), (size, size));

@@ -3,7 +3,7 @@
 use nalgebra::Matrix4;
 
 use super::chart::Chart;
-use super::pseudo::{self, Ten, TenByTen};
+use super::pseudo::{self, Matrix10, Vector10};
 use crate::{Error, Result};
 
 /// Entries of the factor after `α`: `d₁ d₂ d₃` on the diagonal, `s₁₂ s₂₃ s₁₃` and `t₁ t₂ t₃` above it.
@@ -15,7 +15,7 @@ const ENTRIES: [(usize, usize); 9] = [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0
 /// Bodies on the boundary (rods, plates, points) are at infinity, so the iteration does not converge if the optimum is one of
 /// them. Use this chart with an entropic prior, which keeps the optimum in the interior.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LogCholesky(pub Ten);
+pub struct LogCholesky(pub Vector10);
 
 impl LogCholesky {
     /// Returns the matrix `T`.
@@ -44,7 +44,7 @@ impl Chart for LogCholesky {
             })?
             .l();
         let u = Matrix4::from_fn(|i, j| lower[(3 - i, 3 - j)]);
-        let mut out = Ten::zeros();
+        let mut out = Vector10::zeros();
         out[0] = u[(3, 3)].ln();
         for (k, (i, j)) in ENTRIES.into_iter().enumerate() {
             let t = u[(i, j)] / u[(3, 3)];
@@ -62,27 +62,27 @@ impl Chart for LogCholesky {
         8.0 * self.0[0] + 2.0 * (self.0[1] + self.0[2] + self.0[3])
     }
 
-    fn log_det_slope(&self) -> (Ten, Ten) {
-        let slope = Ten::from_fn(|i, _| match i {
+    fn log_det_derivatives(&self) -> (Vector10, Vector10) {
+        let slope = Vector10::from_fn(|i, _| match i {
             0 => 8.0,
             1..=3 => 2.0,
             _ => 0.0,
         });
-        (slope, Ten::zeros())
+        (slope, Vector10::zeros())
     }
 
-    fn room(&self) -> Ten {
-        Ten::repeat(f64::INFINITY)
+    fn bound_distances(&self) -> Vector10 {
+        Vector10::repeat(f64::INFINITY)
     }
 
-    fn retract(&self, z: &Ten) -> Self {
+    fn retract(&self, z: &Vector10) -> Self {
         Self(self.0 + z)
     }
 
-    fn jacobian(&self) -> TenByTen {
+    fn jacobian(&self) -> Matrix10 {
         let t = self.factor();
         let scale = (2.0 * self.0[0]).exp();
-        let mut out = TenByTen::zeros();
+        let mut out = Matrix10::zeros();
         out.set_column(0, &pseudo::parameters(&(t * t.transpose() * (2.0 * scale))));
         for (k, (i, j, slope)) in Self::derivatives(&t).into_iter().enumerate() {
             // T' Tᵀ has only one nonzero row.
@@ -93,11 +93,11 @@ impl Chart for LogCholesky {
         out
     }
 
-    fn bend(&self, s: &Matrix4<f64>) -> TenByTen {
+    fn trace_hessian(&self, s: &Matrix4<f64>) -> Matrix10 {
         let t = self.factor();
         let scale = 2.0 * (2.0 * self.0[0]).exp();
         let pull = s * t;
-        let mut out = TenByTen::zeros();
+        let mut out = Matrix10::zeros();
         out[(0, 0)] = 2.0 * scale * pull.dot(&t);
         let derivatives = Self::derivatives(&t);
         for (k, &(i, j, slope)) in derivatives.iter().enumerate() {

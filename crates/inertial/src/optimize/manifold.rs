@@ -4,7 +4,7 @@
 use nalgebra::{Matrix3, Matrix4, Rotation3, Vector3};
 
 use super::chart::Chart;
-use super::pseudo::{self, Ten, TenByTen};
+use super::pseudo::{self, Matrix10, Vector10};
 use crate::Result;
 use crate::linalg::symmetric_eigen;
 
@@ -78,8 +78,8 @@ impl Chart for Principal {
         self.mass.ln() + self.moments.iter().map(|l| l.ln()).sum::<f64>()
     }
 
-    fn log_det_slope(&self) -> (Ten, Ten) {
-        let (mut slope, mut bend) = (Ten::zeros(), Ten::zeros());
+    fn log_det_derivatives(&self) -> (Vector10, Vector10) {
+        let (mut slope, mut bend) = (Vector10::zeros(), Vector10::zeros());
         let mut set = |i: usize, x: f64| {
             slope[i] = x.recip();
             bend[i] = -slope[i] * slope[i];
@@ -89,8 +89,8 @@ impl Chart for Principal {
         (slope, bend)
     }
 
-    fn room(&self) -> Ten {
-        let mut room = Ten::repeat(f64::INFINITY);
+    fn bound_distances(&self) -> Vector10 {
+        let mut room = Vector10::repeat(f64::INFINITY);
         room[0] = self.mass;
         room.fixed_rows_mut::<3>(MOMENT).copy_from(&self.moments);
         room
@@ -105,7 +105,7 @@ impl Chart for Principal {
         }
     }
 
-    fn retract(&self, z: &Ten) -> Self {
+    fn retract(&self, z: &Vector10) -> Self {
         Self {
             mass: (self.mass + z[0]).max(0.0),
             com: self.com + z.fixed_rows::<3>(COM),
@@ -114,8 +114,8 @@ impl Chart for Principal {
         }
     }
 
-    fn jacobian(&self) -> TenByTen {
-        let mut out = TenByTen::zeros();
+    fn jacobian(&self) -> Matrix10 {
+        let mut out = Matrix10::zeros();
         let homogeneous = self.com.push(1.0);
         out.set_column(0, &pseudo::parameters(&(homogeneous * homogeneous.transpose())));
         for k in 0..3 {
@@ -132,10 +132,10 @@ impl Chart for Principal {
         out
     }
 
-    fn bend(&self, s: &Matrix4<f64>) -> TenByTen {
+    fn trace_hessian(&self, s: &Matrix4<f64>) -> Matrix10 {
         // tr(S P) = tr(A Q L Qᵀ) + m (cᵀA c + 2 b·c + s) for S = [[A, b], [bᵀ, s]].
         let (a, b, _) = blocks(s);
-        let mut out = TenByTen::zeros();
+        let mut out = Matrix10::zeros();
         let pull = (a * self.com + b) * 2.0;
         out.fixed_view_mut::<3, 1>(COM, 0).copy_from(&pull);
         out.fixed_view_mut::<1, 3>(0, COM).copy_from(&pull.transpose());

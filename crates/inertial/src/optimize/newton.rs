@@ -9,7 +9,7 @@
 use nalgebra::{Const, DMatrix, DVector, Matrix4};
 
 use super::conic::{Cone, ConicLeastSquares, Options, Solution};
-use super::pseudo::{self, Ten};
+use super::pseudo::{self, Vector10};
 use crate::linalg::{Definite, Triangle, symmetric_eigen};
 
 /// Eigenvalue of a pseudo-inertia, relative to its trace, that counts as zero for the certificate.
@@ -145,7 +145,7 @@ impl ConicLeastSquares {
         let mut factors = Vec::with_capacity(self.cones.len());
         for cone in &self.cones {
             let matrix = cone.matrix(x);
-            let mut slope: Ten = gradient.fixed_rows::<10>(cone.offset).into_owned();
+            let mut slope: Vector10 = gradient.fixed_rows::<10>(cone.offset).into_owned();
             if cone.prior_weight > 0.0 {
                 let factor = matrix.cholesky()?;
                 let inverse = factor.inverse();
@@ -250,8 +250,8 @@ impl ConicLeastSquares {
                 let log_det = pseudo::log_det(&tangent.cholesky()?);
                 bound += cone.prior_weight * (cone.prior.dot(&matrix) + log_det + 4.0 - tangent.dot(&matrix));
             } else {
-                let given: Ten = offered.fixed_rows::<10>(cone.offset).into_owned();
-                let kept: Ten = local.gradient.fixed_rows::<10>(cone.offset).into_owned();
+                let given: Vector10 = offered.fixed_rows::<10>(cone.offset).into_owned();
+                let kept: Vector10 = local.gradient.fixed_rows::<10>(cone.offset).into_owned();
                 bound -= pseudo::adjoint_inverse(&(given - kept)).dot(&matrix);
             }
         }

@@ -6,10 +6,10 @@
 use nalgebra::{Matrix4, SMatrix, SVector, Vector4};
 
 /// Vector of the ten parameters of a body.
-pub type Ten = SVector<f64, 10>;
+pub type Vector10 = SVector<f64, 10>;
 
 /// Matrix over the ten parameters of a body.
-pub type TenByTen = SMatrix<f64, 10, 10>;
+pub type Matrix10 = SMatrix<f64, 10, 10>;
 
 /// Rows and columns of the products in the order `Ixy Ixz Iyz`, and their indices among the ten parameters.
 const PRODUCTS: [(usize, usize, usize); 3] = [(0, 1, 5), (0, 2, 6), (1, 2, 8)];
@@ -29,9 +29,9 @@ pub fn matrix(x: &[f64]) -> Matrix4<f64> {
 }
 
 /// Returns the ten parameters of a symmetric matrix.
-pub fn parameters(p: &Matrix4<f64>) -> Ten {
+pub fn parameters(p: &Matrix4<f64>) -> Vector10 {
     let (a, b, c) = (p[(0, 0)], p[(1, 1)], p[(2, 2)]);
-    Ten::from([
+    Vector10::from([
         p[(3, 3)],
         p[(0, 3)],
         p[(1, 3)],
@@ -46,9 +46,9 @@ pub fn parameters(p: &Matrix4<f64>) -> Ten {
 }
 
 /// Returns the `g` with `g · x = tr(S P(x))` for all `x`, for a symmetric `S`.
-pub fn adjoint(s: &Matrix4<f64>) -> Ten {
+pub fn adjoint(s: &Matrix4<f64>) -> Vector10 {
     let half = 0.5 * (s[(0, 0)] + s[(1, 1)] + s[(2, 2)]);
-    let mut g = Ten::zeros();
+    let mut g = Vector10::zeros();
     g[0] = s[(3, 3)];
     for i in 0..3 {
         g[1 + i] = 2.0 * s[(i, 3)];
@@ -61,7 +61,7 @@ pub fn adjoint(s: &Matrix4<f64>) -> Ten {
 }
 
 /// Returns the symmetric `S` with `tr(S P(x)) = g · x` for all `x`.
-pub fn adjoint_inverse(g: &Ten) -> Matrix4<f64> {
+pub fn adjoint_inverse(g: &Vector10) -> Matrix4<f64> {
     let sum = g[4] + g[7] + g[9];
     let mut s = Matrix4::zeros();
     s[(3, 3)] = g[0];
@@ -78,7 +78,7 @@ pub fn adjoint_inverse(g: &Ten) -> Matrix4<f64> {
 }
 
 /// Returns the second derivatives of `−log det P`, `tr(M Eᵢ M Eⱼ)`, at `M = P⁻¹`, where `Eᵢ` is the matrix of a unit parameter.
-pub fn curvature(m: &Matrix4<f64>) -> TenByTen {
+pub fn curvature(m: &Matrix4<f64>) -> Matrix10 {
     let column = |i: usize| -> Vector4<f64> { m.column(i).into_owned() };
     let square = |v: Vector4<f64>| v * v.transpose();
     let product = |v: Vector4<f64>, w: Vector4<f64>| {
@@ -100,7 +100,7 @@ pub fn curvature(m: &Matrix4<f64>) -> TenByTen {
         -product(y, z),
         half - zz,
     ];
-    let mut out = TenByTen::zeros();
+    let mut out = Matrix10::zeros();
     for (i, image) in images.iter().enumerate() {
         out.set_column(i, &adjoint(image));
     }
@@ -109,12 +109,12 @@ pub fn curvature(m: &Matrix4<f64>) -> TenByTen {
 
 /// Returns the map from ten parameters of a matrix `P` to the ten entries of `L⁻¹ P L⁻ᵀ`, with off-diagonal entries multiplied by
 /// √2: in units of a body `L Lᵀ`. Its square is the [`curvature`] there.
-pub fn relative(body: &nalgebra::Cholesky<f64, nalgebra::Const<4>>) -> TenByTen {
+pub fn relative(body: &nalgebra::Cholesky<f64, nalgebra::Const<4>>) -> Matrix10 {
     // The diagonal of a Cholesky factor is positive.
     let inverse = body.l_dirty().solve_lower_triangular_unchecked(&Matrix4::identity());
-    let mut out = TenByTen::zeros();
+    let mut out = Matrix10::zeros();
     for i in 0..10 {
-        let unit = Ten::from_fn(|k, _| f64::from(u8::from(k == i)));
+        let unit = Vector10::from_fn(|k, _| f64::from(u8::from(k == i)));
         let own = inverse * matrix(unit.as_slice()) * inverse.transpose();
         let entries = (0..4).flat_map(|a| (0..=a).map(move |b| (a, b)));
         for (row, (a, b)) in entries.enumerate() {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn agrees_with_the_pseudo_inertia_and_its_own_definitions() {
-        let unit = |i: usize| Ten::from_fn(|k, _| f64::from(u8::from(k == i)));
+        let unit = |i: usize| Vector10::from_fn(|k, _| f64::from(u8::from(k == i)));
         let e: Vec<Matrix4<f64>> = (0..10).map(|i| matrix(unit(i).as_slice())).collect();
         let f = Matrix4::from_fn(|i, j| ((3 * i + 5 * j * j + 1) % 7) as f64 - 2.5);
         let s = f + f.transpose();

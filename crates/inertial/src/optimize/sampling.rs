@@ -12,7 +12,7 @@ use std::f64::consts::TAU;
 use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::ConicLeastSquares;
-use super::pseudo::{self, Ten, TenByTen};
+use super::pseudo::{self, Matrix10, Vector10};
 use crate::linalg::SplitMix;
 use crate::{Error, Result};
 
@@ -24,8 +24,8 @@ struct BodyPrior {
     offset: usize,
     weight: f64,
     matrix: Matrix4<f64>,
-    precision: TenByTen,
-    mean: Ten,
+    precision: Matrix10,
+    mean: Vector10,
 }
 
 /// Markov chain with the stationary density `exp(−cost)`.

@@ -48,7 +48,7 @@ impl JointForces {
             let drive = mechanism.bodies()[joint.body].drive;
             let d = &joint.dynamics;
             let acts = [d.damping, d.friction, d.stiffness].iter().any(|x| *x != 0.0);
-            if joint.follows.is_some() && acts && mechanism.pieces(index).len() > 1 {
+            if joint.follows.is_some() && acts && mechanism.joint_bodies(index).len() > 1 {
                 let place = Place::element(format!("joint \"{}\"", joint.name));
                 return Err(Error::unsupported(
                     place,

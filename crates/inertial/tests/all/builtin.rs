@@ -30,7 +30,7 @@ fn every_builtin_model_builds() {
         assert_eq!(found, (nv, links, rotors, loops), "{name}");
         assert!(m.links().iter().all(|l| l.name == "ground" || l.inertia.is_some()), "{name}");
         assert!(m.warnings().is_empty(), "{name}: {:?}", m.warnings());
-        assert!(builtin::about(name).is_some());
+        assert!(builtin::description(name).is_some());
         let floats = name == "quadruped" || name.starts_with("space-dual-arm");
         assert_eq!(m.base() == Base::Floating, floats, "{name}");
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
-use inertial::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, Violation, judge, nearest};
+use inertial::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, Violation, check_inertia, nearest};
 use inertial::linalg::symmetric_eigen;
 use inertial::mechanism::builtin;
 use inertial::spatial::{Inertia, Motion, Parameters, Pose, PseudoInertia};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use Violation::{InertiaNotPositive, Mass, TriangleInequality};
 
 fn violations(inertia: &Inertia<f64>, tolerance: f64) -> Vec<Violation> {
-    judge(inertia, tolerance).unwrap().violations.into_iter().map(|(v, _)| v).collect()
+    check_inertia(inertia, tolerance).unwrap().violations.into_iter().map(|(v, _)| v).collect()
 }
 
 /// Table I of Traversaro et al. 2016 (iCub forearm): optimization in R¹⁰ and on the manifold P, the ten parameters as
@@ -38,7 +38,7 @@ const NOT_POSITIVE: [usize; 5] = [0, 2, 4, 5, 6];
 fn table_one_of_the_manifold_paper() {
     for (row, (method, parameters, eigenvalue)) in TABLE.into_iter().enumerate() {
         let inertia = Inertia::from_parameters(&Parameters::from(parameters));
-        let verdict = judge(&inertia, DEFAULT_TOLERANCE).unwrap();
+        let verdict = check_inertia(&inertia, DEFAULT_TOLERANCE).unwrap();
         assert!((verdict.pseudo_inertia_min_eigenvalue - eigenvalue).abs() < 1e-9, "row {row}");
         // No row is consistent as printed; the reason names the violated inequality.
         let expected = match row {
@@ -92,7 +92,7 @@ fn builtin_models_are_consistent_but_those_of_that_paper() {
         let model = builtin::get(name).unwrap();
         let rotors = model.rotors.iter().map(|r| r.inertia);
         for inertia in model.links.iter().filter_map(|l| l.inertia).chain(rotors) {
-            let verdict = judge(&inertia, 0.0).unwrap();
+            let verdict = check_inertia(&inertia, 0.0).unwrap();
             assert!(verdict.is_consistent() && verdict.pseudo_inertia_min_eigenvalue > 0.0, "{name}");
         }
     }
@@ -117,7 +117,7 @@ fn reasons_contain_numbers() {
     let shaped =
         |x, y, z| Inertia::from_com(1.0, Vector3::zeros(), Matrix3::from_diagonal(&vector![x, y, z]));
     let reasons = |i: &Inertia<f64>| -> Vec<String> {
-        judge(i, DEFAULT_TOLERANCE).unwrap().violations.into_iter().map(|(_, r)| r).collect()
+        check_inertia(i, DEFAULT_TOLERANCE).unwrap().violations.into_iter().map(|(_, r)| r).collect()
     };
     assert_eq!(
         reasons(&shaped(0.3, 0.1, 0.1)),
@@ -164,13 +164,13 @@ proptest! {
     #[test]
     fn what_exists_is_consistent(body in (1..6_usize).prop_flat_map(points), pose in pose()) {
         // One to three points lie on the boundary of the cone: rounding errors must not change the result in any frame.
-        prop_assert!(judge(&body, DEFAULT_TOLERANCE).unwrap().is_consistent());
+        prop_assert!(check_inertia(&body, DEFAULT_TOLERANCE).unwrap().is_consistent());
         // The transformation adds about ten terms of this size; if they cancel, the result does not show their size.
         let moved = body.transformed(&pose);
         let terms = body.mass * (body.com().unwrap().norm() + pose.translation.norm()).powi(2) + body.rotational.norm();
-        let scale = judge(&moved, DEFAULT_TOLERANCE).unwrap().principal_moments[2].abs();
+        let scale = check_inertia(&moved, DEFAULT_TOLERANCE).unwrap().principal_moments[2].abs();
         let tolerance = DEFAULT_TOLERANCE + 16.0 * f64::EPSILON * terms / scale;
-        prop_assert!(judge(&moved, tolerance).unwrap().is_consistent());
+        prop_assert!(check_inertia(&moved, tolerance).unwrap().is_consistent());
     }
 
     /// Theorem 1 of paper 001: the uniform box with half sides `√(3 L / m)` along the axes `Q` about `c` has the coordinates
@@ -204,7 +204,7 @@ proptest! {
 
     #[test]
     fn verdicts_agree_with_the_pseudo_inertia(inertia in anything()) {
-        let verdict = judge(&inertia, 0.0).unwrap();
+        let verdict = check_inertia(&inertia, 0.0).unwrap();
         let p = PseudoInertia::from(&inertia).0;
         let least = p.symmetric_eigenvalues().min();
         prop_assert!((verdict.pseudo_inertia_min_eigenvalue - least).abs() < 1e-12 * p.norm());
@@ -216,7 +216,7 @@ proptest! {
     #[test]
     fn nearest_is_the_projection(inertia in anything(), pose in pose()) {
         let fixed = nearest(&inertia).unwrap();
-        prop_assert!(judge(&fixed, DEFAULT_TOLERANCE).unwrap().is_consistent());
+        prop_assert!(check_inertia(&fixed, DEFAULT_TOLERANCE).unwrap().is_consistent());
         prop_assert_eq!(fixed.mass, inertia.mass);
         prop_assert!((fixed.first_moment - inertia.first_moment).norm() < 1e-14);
         // Projection on a self-dual cone: X = P⁺ and X − P are both in the cone, and orthogonal.
@@ -233,7 +233,7 @@ proptest! {
         let difference = elsewhere.parameters() - fixed.transformed(&pose).parameters();
         prop_assert!(difference.amax() < 1e-12 * (1.0 + elsewhere.parameters().amax()));
         // Consistent values do not change.
-        if judge(&inertia, 0.0).unwrap().is_consistent() {
+        if check_inertia(&inertia, 0.0).unwrap().is_consistent() {
             prop_assert!((fixed.parameters() - inertia.parameters()).amax() < 1e-13);
         }
     }

@@ -8,7 +8,7 @@ use crate::common::conic::described;
 use crate::common::logs::{FRICTION, Log, model, normal, simulate, true_values, truth_of};
 use crate::common::python::run;
 use crate::common::{Rng, reference_rnea};
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::estimation::consistent::ConsistentProblem;
 use inertial::estimation::{
     Bounds, Consistency, ConsistentFit, Equations, Estimator, Identification, IdentifyOptions, JointTerms,
@@ -28,7 +28,7 @@ fn poor(mechanism: &Mechanism, equations: &Equations<'_>, count: usize, rng: &mu
 fn all_possible(mechanism: &Mechanism, parameters: &[f64]) {
     let with = mechanism.clone().with_parameters(parameters).unwrap();
     for body in with.bodies().iter().filter(|b| b.kind == BodyKind::Link) {
-        let verdict = judge(&body.inertia, DEFAULT_TOLERANCE).unwrap();
+        let verdict = check_inertia(&body.inertia, DEFAULT_TOLERANCE).unwrap();
         assert!(verdict.is_consistent() || body.inertia.mass == 0.0, "{}: {verdict:?}", body.name);
     }
 }
@@ -94,7 +94,7 @@ fn a_solve_stopped_at_any_step_leaves_a_robot_that_can_exist() {
         let mut last = f64::INFINITY;
         for stop in (0..30).step_by(3) {
             let mut seen = 0;
-            let found = ConsistentFit::watched(&equations, &summary, &squares, &wanted, |x, _| {
+            let found = ConsistentFit::with_observer(&equations, &summary, &squares, &wanted, |x, _| {
                 all_possible(&mechanism, &x.as_slice()[..equations.regrouping.parameters]);
                 seen += 1;
                 seen <= stop

@@ -5,8 +5,8 @@
 use inertial::dynamics::{InverseDynamics, Samples, Workspace, forward_kinematics};
 use inertial::estimation::{Equations, JointTerms};
 use inertial::excitation::{
-    Columns, Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, JointColumn, Motion,
-    Profile, Robust, Room, Subject, certify, coordinates, design,
+    CollisionModel, Columns, Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family,
+    JointColumn, ModelAggregation, Motion, Profile, Subject, certify, coordinates, design,
 };
 use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
 use inertial::linalg::Cholesky;
@@ -43,12 +43,22 @@ fn quick() -> DesignOptions {
     })
 }
 
-fn run(subject: &Subject<'_>, limits: &[Coordinate], room: &Room, options: &DesignOptions) -> Design {
-    design(std::slice::from_ref(subject), limits, room, options, &|_| true).unwrap()
+fn run(
+    subject: &Subject<'_>,
+    limits: &[Coordinate],
+    collisions: &CollisionModel,
+    options: &DesignOptions,
+) -> Design {
+    design(std::slice::from_ref(subject), limits, collisions, options, &|_| true).unwrap()
 }
 
-fn refused(subject: &Subject<'_>, limits: &[Coordinate], room: &Room, options: &DesignOptions) -> String {
-    design(std::slice::from_ref(subject), limits, room, options, &|_| true).unwrap_err().to_string()
+fn refused(
+    subject: &Subject<'_>,
+    limits: &[Coordinate],
+    collisions: &CollisionModel,
+    options: &DesignOptions,
+) -> String {
+    design(std::slice::from_ref(subject), limits, collisions, options, &|_| true).unwrap_err().to_string()
 }
 
 /// Checks every limit at 1 kHz, from the trajectory alone.
@@ -90,7 +100,7 @@ fn designs_stay_within_limits_and_reach_the_structural_rank() {
         Family::VelocityKnots { intervals: 8 },
         Family::PointToPoint { intervals: 8, profile: Profile::Cycloid },
     ] {
-        let found = run(&subject, &limits, &Room::default(), &quick().with(|o| o.family = family));
+        let found = run(&subject, &limits, &CollisionModel::default(), &quick().with(|o| o.family = family));
         assert_eq!((found.certificate.rank, found.certificate.structural_rank), (36, 36), "{family:?}");
         assert_eq!(found.certificate.excited, found.certificate.unknowns);
         assert_within(&found, &puma, &limits, &subject.effort);
@@ -111,20 +121,21 @@ fn the_search_improves_and_does_not_depend_on_threads() {
     let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
     let start = quick().with(|o| o.iterations = 0);
     let long = quick().with(|o| o.iterations = 40);
-    let before = run(&subject, &limits, &Room::default(), &start);
+    let before = run(&subject, &limits, &CollisionModel::default(), &start);
     for criterion in [Criterion::D, Criterion::CramerRao, Criterion::E, Criterion::ScaledCondition] {
         let of = |o: &DesignOptions| {
-            run(&subject, &limits, &Room::default(), &o.clone().with(|o| o.criterion = criterion)).criterion
+            run(&subject, &limits, &CollisionModel::default(), &o.clone().with(|o| o.criterion = criterion))
+                .criterion
         };
         // A decrease of 0.1 in the logarithm is 10 % of the standard errors, or of the condition number.
         assert!(of(&long) < of(&start) - 0.1, "{criterion:?} {} {}", of(&start), of(&long));
     }
     assert_eq!(before.searches.len(), 2);
     let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-    let one = pool(1).install(|| run(&subject, &limits, &Room::default(), &long));
-    let three = pool(3).install(|| run(&subject, &limits, &Room::default(), &long));
+    let one = pool(1).install(|| run(&subject, &limits, &CollisionModel::default(), &long));
+    let three = pool(3).install(|| run(&subject, &limits, &CollisionModel::default(), &long));
     assert_eq!(one.trajectory, three.trajectory);
-    let other = run(&subject, &limits, &Room::default(), &long.with(|o| o.seed = 2));
+    let other = run(&subject, &limits, &CollisionModel::default(), &long.with(|o| o.seed = 2));
     assert_ne!(one.trajectory, other.trajectory);
 }
 
@@ -135,7 +146,7 @@ fn expected_errors_are_those_of_simulated_experiments() {
     let mut subject = subject(&puma);
     subject.terms.clear();
     let limits = coordinates(&puma, &DefaultLimits::default());
-    let found = run(&subject, &limits, &Room::default(), &quick());
+    let found = run(&subject, &limits, &CollisionModel::default(), &quick());
     let [q, v, a] = Motion::new(&puma, &found.trajectory).unwrap().sample(25.0).unwrap();
     let (nv, np) = (puma.nv(), puma.parameter_count());
     let count = v.len() / nv;
@@ -172,9 +183,9 @@ fn expected_errors_are_those_of_simulated_experiments() {
 fn the_room_is_respected_at_every_millisecond() {
     let arm = robot("arm7");
     let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
-    let capsules = Room::along_links(&arm, 0.04);
-    let pairs = Room::candidate_pairs(&arm, &capsules);
-    let free = run(&subject, &limits, &Room::default(), &quick());
+    let capsules = CollisionModel::along_links(&arm, 0.04);
+    let pairs = CollisionModel::candidate_pairs(&arm, &capsules);
+    let free = run(&subject, &limits, &CollisionModel::default(), &quick());
     let lowest = |found: &Design| {
         let [q, ..] = Motion::new(&arm, &found.trajectory).unwrap().sample(1000.0).unwrap();
         let mut workspace = Workspace::new(&arm);
@@ -192,15 +203,15 @@ fn the_room_is_respected_at_every_millisecond() {
     };
     // A floor that the unrestricted motion would hit.
     let ground = lowest(&free) + 0.1;
-    let room = Room::default().with(|r| {
+    let collisions = CollisionModel::default().with(|r| {
         r.capsules = capsules.clone();
         r.pairs = pairs;
         r.ground = Some(ground);
     });
-    let found = run(&subject, &limits, &room, &quick());
+    let found = run(&subject, &limits, &collisions, &quick());
     assert!(lowest(&found) >= ground, "{} {ground}", lowest(&found));
     assert_eq!(found.certificate.rank, found.certificate.structural_rank);
-    let impossible = room.with(|r| r.ground = Some(10.0));
+    let impossible = collisions.with(|r| r.ground = Some(10.0));
     let message = refused(&subject, &limits, &impossible, &quick());
     assert!(
         message.contains("the limits allow no posture") && message.contains("the ground below"),
@@ -217,12 +228,12 @@ fn designs_use_the_information_of_earlier_logs() {
         o.criterion = Criterion::CramerRao;
         o.iterations = 40;
     });
-    let before = run(&subject, &limits, &Room::default(), &options);
+    let before = run(&subject, &limits, &CollisionModel::default(), &options);
     let n = before.certificate.unknowns;
     // All unknowns except the first have a strong prior.
     let known = DMatrix::from_fn(n, n, |i, j| if i == j && i > 0 { 1e8 } else { 0.0 });
     subject.prior = Some(known);
-    let after = run(&subject, &limits, &Room::default(), &options);
+    let after = run(&subject, &limits, &CollisionModel::default(), &options);
     let first = |d: &Design| d.certificate.base_parameters[0].std_error;
     assert!(first(&after) < 0.9 * first(&before), "{} {}", first(&after), first(&before));
     assert!(after.certificate.joint_terms.iter().all(|e| e.std_error <= 1e-4 * 1.0001));
@@ -236,14 +247,15 @@ fn criteria_of_several_models_are_combined() {
     let longer = longer.build(&BuildOptions::default()).unwrap();
     let limits = coordinates(&arm, &DefaultLimits::default());
     let both = [subject(&arm), subject(&longer)];
-    for robust in [Robust::Mean, Robust::Worst] {
+    for robust in [ModelAggregation::Mean, ModelAggregation::Worst] {
         let options = quick().with(|o| o.robust = robust);
-        let found = design(&both, &limits, &Room::default(), &options, &|_| true).unwrap();
+        let found = design(&both, &limits, &CollisionModel::default(), &options, &|_| true).unwrap();
         assert_eq!(found.certificate.rank, found.certificate.structural_rank);
     }
     let other = robot("scara");
     let wrong = [subject(&arm), subject(&other)];
-    let message = design(&wrong, &limits, &Room::default(), &quick(), &|_| true).unwrap_err().to_string();
+    let message =
+        design(&wrong, &limits, &CollisionModel::default(), &quick(), &|_| true).unwrap_err().to_string();
     assert!(message.contains("has other joints"), "{message}");
 }
 
@@ -256,7 +268,7 @@ fn only_a_moving_floating_base_excites_all_parameters() {
     subject.terms.clear();
     subject.regrouping = analysis.unwrap().regrouping;
     let held = coordinates(&robot, &DefaultLimits::default());
-    let message = refused(&subject, &held, &Room::default(), &quick());
+    let message = refused(&subject, &held, &CollisionModel::default(), &quick());
     assert!(
         message.starts_with("no motion within the limits excites")
             && message.contains("unknowns: combinations of"),
@@ -267,7 +279,7 @@ fn only_a_moving_floating_base_excites_all_parameters() {
         o.iterations = 2;
         o.starts = 1;
     });
-    let found = run(&subject, &limits, &Room::default(), &options);
+    let found = run(&subject, &limits, &CollisionModel::default(), &options);
     assert_eq!(found.certificate.rank, found.certificate.structural_rank);
     assert_within(&found, &robot, &limits, &subject.effort);
 }
@@ -282,44 +294,45 @@ fn limits_without_any_motion_are_refused() {
         limits.iter_mut().for_each(change);
         limits
     };
-    let room = Room::default();
+    let collisions = CollisionModel::default();
     let still = with(|c| (c.lower, c.upper) = (0.3, 0.3));
-    assert!(refused(&subject, &still, &room, &quick()).starts_with("the limits allow no motion: "));
+    assert!(refused(&subject, &still, &collisions, &quick()).starts_with("the limits allow no motion: "));
     let frozen = with(|c| c.velocity = 0.0);
-    assert!(refused(&subject, &frozen, &room, &quick()).starts_with("the limits allow no motion: "));
+    assert!(refused(&subject, &frozen, &collisions, &quick()).starts_with("the limits allow no motion: "));
     let mut one = limits.clone();
     (one[1].lower, one[1].upper) = (0.5, 0.5);
-    let message = refused(&subject, &one, &room, &quick());
+    let message = refused(&subject, &one, &collisions, &quick());
     assert!(message.starts_with("no motion within the limits excites"), "{message}");
     let crossed = with(|c| (c.lower, c.upper) = (1.0, -1.0));
-    assert!(refused(&subject, &crossed, &room, &quick()).contains("leave no position"));
+    assert!(refused(&subject, &crossed, &collisions, &quick()).contains("leave no position"));
     let options = quick().with(|o| o.start = Some(vec![0.0, 9.0]));
     let tight = with(|c| (c.lower, c.upper) = (-1.0, 1.0));
-    let message = refused(&subject, &tight, &room, &options);
+    let message = refused(&subject, &tight, &collisions, &options);
     assert!(message.contains("the start of") && message.contains("outside of its limits"), "{message}");
     let options = quick().with(|o| o.start = Some(vec![0.2, -0.3]));
-    let found = run(&subject, &tight, &room, &options);
+    let found = run(&subject, &tight, &collisions, &options);
     let (mut q, mut v, mut a) = ([0.0; 2], [0.0; 2], [0.0; 2]);
     found.trajectory.evaluate(0.0, &mut q, &mut v, &mut a);
     assert!((q[0] - 0.2).abs() < 1e-12 && (q[1] + 0.3).abs() < 1e-12, "{q:?}");
     let mut weak = subject.clone();
     weak.effort = vec![1e-3; 2];
-    let message = refused(&weak, &limits, &room, &quick());
+    let message = refused(&weak, &limits, &collisions, &quick());
     assert!(message.contains("the torque of"), "{message}");
     for duration in [0.0, -1.0, f64::NAN, 1e9] {
         assert!(
-            refused(&subject, &limits, &room, &quick().with(|o| o.duration = duration)).contains("duration")
+            refused(&subject, &limits, &collisions, &quick().with(|o| o.duration = duration))
+                .contains("duration")
         );
     }
     let flat = quick().with(|o| o.family = Family::Fourier { harmonics: 1 });
-    assert!(refused(&subject, &limits, &room, &flat).contains("this kind of trajectory cannot move"));
+    assert!(refused(&subject, &limits, &collisions, &flat).contains("this kind of trajectory cannot move"));
     let four_bar = robot("four-bar");
     let several = [Subject { mechanism: &four_bar, ..subject.clone() }, subject.clone()];
-    let message = design(&several, &limits, &room, &quick(), &|_| true).unwrap_err().to_string();
+    let message = design(&several, &limits, &collisions, &quick(), &|_| true).unwrap_err().to_string();
     assert!(message.contains("has loops"), "{message}");
     // Noise and forces of another robot.
     let own = coordinates(&four_bar, &DefaultLimits::default());
-    let message = refused(&several[0], &own, &room, &quick());
+    let message = refused(&several[0], &own, &collisions, &quick());
     assert!(message.contains("noise"), "{message}");
 }
 
@@ -336,7 +349,7 @@ fn an_interrupted_search_keeps_its_best() {
         best.lock().unwrap().push(p.best);
         p.steps < 5
     };
-    let found = design(&[subject], &limits, &Room::default(), &options, &watch).unwrap();
+    let found = design(&[subject], &limits, &CollisionModel::default(), &options, &watch).unwrap();
     let best = best.into_inner().unwrap();
     assert_eq!(best.len(), 5);
     // The final check may have reduced the motion slightly.
@@ -352,7 +365,7 @@ fn collision_shapes_become_capsules() {
       <joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint>
       <joint name="k" type="continuous"><origin xyz="0 0 1"/><parent link="a"/><child link="b"/></joint></robot>"#;
     let robot = read::urdf::read(urdf).unwrap().build(&BuildOptions::default()).unwrap();
-    let capsules = Room::shapes(&robot);
+    let capsules = CollisionModel::shapes(&robot);
     assert_eq!(capsules.len(), 3);
     assert_eq!((capsules[0].body, capsules[1].body, capsules[2].body), (None, Some(0), Some(1)));
     // Capsule of the box: along y, with half the diagonal of its other edges as radius. Capsule of the cylinder: from 0 to 1
@@ -364,7 +377,7 @@ fn collision_shapes_become_capsules() {
     assert!((capsules[1].ends[0].z).abs() < 1e-15 && (capsules[1].ends[1].z - 1.0).abs() < 1e-15);
     assert_eq!(capsules[2].ends[0], capsules[2].ends[1]);
     // Neighbouring links touch by design; only base and b can collide.
-    assert_eq!(Room::candidate_pairs(&robot, &capsules), [(0, 2)]);
+    assert_eq!(CollisionModel::candidate_pairs(&robot, &capsules), [(0, 2)]);
 }
 
 /// A rotor that is equivalent to an inertia of its link is not a separate unknown, as in identification.

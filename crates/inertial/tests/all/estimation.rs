@@ -4,7 +4,7 @@
 
 use crate::common::logs::{FRICTION, Log, model, normal, simulate, true_values, truth_of};
 use crate::common::{Rng, reference_regressor, reference_rnea};
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::estimation::consistent::ConsistentProblem;
 use inertial::estimation::{
     Carried, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares,
@@ -229,7 +229,7 @@ fn bodies_are_consistent_and_excited_parameters_unchanged() {
             let with = mechanism.clone().with_parameters(&found.parameters).unwrap();
             for body in with.bodies().iter().filter(|b| b.kind == BodyKind::Link) {
                 assert!(
-                    judge(&body.inertia, DEFAULT_TOLERANCE).unwrap().is_consistent(),
+                    check_inertia(&body.inertia, DEFAULT_TOLERANCE).unwrap().is_consistent(),
                     "{name} {}",
                     body.name
                 );

@@ -473,15 +473,15 @@ fn combinations_that_are_not_excited_are_named() {
         identify(&equations, &log.summary(&equations, None), None, &with_estimator(Estimator::Wls)).unwrap();
     let hidden = equations.len()
         - LeastSquares::new(&equations, &log.summary(&equations, None), Weighting::Weighted).unwrap().seen;
-    assert_eq!(found.not_shown.len(), hidden);
+    assert_eq!(found.unexcited.len(), hidden);
     let viscous = format!("{}.viscous", mechanism.velocity_names()[1]);
     assert!(
-        found.not_shown.iter().any(|c| c.len() == 1 && c.contains_key(&viscous)),
+        found.unexcited.iter().any(|c| c.len() == 1 && c.contains_key(&viscous)),
         "{:?}",
-        found.not_shown
+        found.unexcited
     );
     // Adding such a combination changes no force.
-    for combination in &found.not_shown {
+    for combination in &found.unexcited {
         let mut values = true_values(&equations);
         for (name, x) in combination {
             values[equations.names.iter().position(|n| n == name).unwrap()] += x;

@@ -5,10 +5,10 @@
 use crate::common::{Rng, assert_close};
 use inertial::dynamics::{Workspace, forward_kinematics, kinetic_energy};
 use inertial::excitation::cycloid::{SeededFlight, direction_combinations};
-use inertial::excitation::pruning::{PruneOptions, Reading, prune, select};
+use inertial::excitation::pruning::{PruneOptions, PruningRule, prune, select};
 use inertial::excitation::{
-    Basis, Criterion, DefaultLimits, Design, Flight, FlightOptions, Instant, InstantGradient, Robust, Room,
-    design_flight, flight_forces,
+    Basis, CollisionModel, Criterion, DefaultLimits, Design, Flight, FlightOptions, ModelAggregation,
+    MomentumState, MomentumStateGradient, design_flight, flight_forces,
 };
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use inertial::linalg::Triangle;
@@ -72,7 +72,7 @@ fn an_instant_is_that_of_the_simulator() {
         let robot = robot(&mut rng, 1 + case % 5, Rng::joint);
         let (q, mut v) = (rng.positions(&robot), rng.values(robot.nv(), 1.0));
         let wheels = rng.values(4, 10.0);
-        let mut instant = Instant::new(&robot, &base_columns(&robot)).unwrap();
+        let mut instant = MomentumState::new(&robot, &base_columns(&robot)).unwrap();
         instant.set(&q, &v, &wheels).unwrap();
         FreeFlyer::new(&robot).unwrap().respond(&q, &mut v, &wheels).unwrap();
         let twist = instant.base_twist();
@@ -92,7 +92,7 @@ fn instants_differentiate() {
         let g = DMatrix::from_fn(columns.len(), 6, |_, _| rng.range(-1.0, 1.0));
         let y = DMatrix::from_fn(6, robot.nv(), |_, _| rng.range(-1.0, 1.0));
         let w = Vector6::from_fn(|_, _| rng.range(-1.0, 1.0));
-        let mut instant = Instant::new(&robot, &columns).unwrap();
+        let mut instant = MomentumState::new(&robot, &columns).unwrap();
         let mut value = |q: &[f64], v: &[f64], wheels: &[f64]| {
             instant.set(q, v, wheels).unwrap();
             (&instant.k * &g).trace() - y.dot(instant.momentum_matrix())
@@ -124,7 +124,7 @@ fn instants_differentiate() {
             slopes[2].push((value(&q, &v, &spun(h)) - value(&q, &v, &spun(-h))) / (2.0 * h));
         }
         instant.set(&q, &v, &wheels).unwrap();
-        let mut gradient = InstantGradient::new(&robot);
+        let mut gradient = MomentumStateGradient::new(&robot);
         instant.pull(&g, Some(&y), Some(&w), &mut gradient);
         // The coordinates of the base have no effect: its motion follows from the momentum.
         let [dq, dv, dw] = slopes;
@@ -285,9 +285,9 @@ fn directions_and_pruning() {
     assert!(seeds.cost < first.cost && seeds.range.iter().all(|r| *r > 0.0 && *r <= 0.2));
     let intervals = flight.intervals(&seeds, None).unwrap();
     assert_eq!(intervals.len(), 32);
-    let kept =
-        |reading| prune(&intervals, 60, &PruneOptions::default().with(|o| o.reading = reading)).unwrap();
-    let [printed, refreshed, counted] = [Reading::Printed, Reading::Refreshed, Reading::Counted].map(kept);
+    let kept = |rule| prune(&intervals, 60, &PruneOptions::default().with(|o| o.rule = rule)).unwrap();
+    let [printed, refreshed, counted] =
+        [PruningRule::Printed, PruningRule::Refreshed, PruningRule::Counted].map(kept);
     assert!(refreshed.len() <= printed.len(), "{} of {}", refreshed.len(), printed.len());
     assert!(counted.len() < refreshed.len() && counted.is_sorted());
     // With the printed criterion every interval is better than the first: nothing is pruned.
@@ -403,9 +403,9 @@ fn a_flight_keeps_forces_and_room() {
     let parameters = regrouping(&free);
     let options = short(&free, 4);
     let radius = 0.2;
-    let capsules = Room::along_links(&free, radius);
-    let room = Room::default().with(|r| {
-        r.pairs = Room::candidate_pairs(&free, &capsules);
+    let capsules = CollisionModel::along_links(&free, radius);
+    let collisions = CollisionModel::default().with(|r| {
+        r.pairs = CollisionModel::candidate_pairs(&free, &capsules);
         r.capsules = capsules;
         r.workspace = Some([Vector3::repeat(-3.2), Vector3::repeat(3.2)]);
     });
@@ -425,9 +425,13 @@ fn a_flight_keeps_forces_and_room() {
     let efforts = joints.chain(builder.wheels.iter_mut().map(|w| &mut w.limits.effort));
     efforts.zip(&limits).for_each(|(effort, limit)| *effort = *limit);
     let robot = builder.build(&BuildOptions::default()).unwrap();
-    let held =
-        design_flight(&robot, &parameters, &options.clone().with(|o| o.room = room.clone()), &|_| true)
-            .unwrap();
+    let held = design_flight(
+        &robot,
+        &parameters,
+        &options.clone().with(|o| o.collisions = collisions.clone()),
+        &|_| true,
+    )
+    .unwrap();
     assert_eq!(held.certificate.rank, 52);
     let margin = 1.0 - options.limits.margin;
     for (force, limit) in highest(&robot, &held).iter().zip(&limits) {
@@ -441,7 +445,7 @@ fn a_flight_keeps_forces_and_room() {
     let mut least = f64::INFINITY;
     for q in flown.q.chunks_exact(robot.nq()).step_by(10) {
         forward_kinematics(&robot, &mut workspace, q).unwrap();
-        let points: Vec<Vec<Vector3<f64>>> = room
+        let points: Vec<Vec<Vector3<f64>>> = collisions
             .capsules
             .iter()
             .map(|c| {
@@ -451,7 +455,7 @@ fn a_flight_keeps_forces_and_room() {
             .collect();
         let inside = |p: &Vector3<f64>| p.iter().all(|x| x.abs() <= 3.2 - radius + 1e-12);
         assert!(points.iter().flatten().all(inside));
-        for &(i, j) in &room.pairs {
+        for &(i, j) in &collisions.pairs {
             for a in &points[i] {
                 for b in &points[j] {
                     least = least.min((a - b).norm());
@@ -461,8 +465,8 @@ fn a_flight_keeps_forces_and_room() {
     }
     assert!(least >= 2.0 * radius - 1e-12, "{least}");
     // A workspace that cannot be reached.
-    let nowhere = room.with(|r| r.workspace = Some([Vector3::repeat(5.0), Vector3::repeat(6.0)]));
-    let refused = design_flight(&robot, &parameters, &options.with(|o| o.room = nowhere), &|_| true);
+    let nowhere = collisions.with(|r| r.workspace = Some([Vector3::repeat(5.0), Vector3::repeat(6.0)]));
+    let refused = design_flight(&robot, &parameters, &options.with(|o| o.collisions = nowhere), &|_| true);
     assert!(refused.unwrap_err().to_string().contains("the limits allow no posture"));
 }
 
@@ -498,7 +502,7 @@ fn criteria_of_several_guesses_are_combined() {
     assert!((mean.criterion - 0.5 * (a + b)).abs() < 1e-8, "{} {a} {b}", mean.criterion);
     let [c, d] = both(&alone);
     assert!(a + b < c + d, "{a} {b} {c} {d}");
-    options.robust = Robust::Worst;
+    options.robust = ModelAggregation::Worst;
     let worst = design(&options).unwrap();
     let [a, b] = both(&worst);
     // The smooth maximum is below the true one by at most ln 2 over its sharpness of 30.

@@ -5,7 +5,7 @@
 use crate::common::logs::{FRICTION, model, simulate};
 use crate::common::python::run;
 use crate::common::{Rng, reference_regressor};
-use inertial::consistency::judge_printed;
+use inertial::consistency::check_rounded_inertia;
 use inertial::estimation::{
     BodyBounds, Bounds, Ellipsoid, Equations, Identification, IdentifyOptions, IntervalOptions, JointTerms,
     NoiseBounds, Quantity, SensorMotion, SingleBody, Wrenches, identify,
@@ -79,7 +79,8 @@ fn digits_of_a_printed_table() {
     assert_eq!(rows.len(), 10);
     for row in rows {
         let ten: Vec<f64> = row["pi"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
-        let found = judge_printed(&Parameters::from_column_slice(&ten), &Parameters::repeat(0.0005)).unwrap();
+        let found =
+            check_rounded_inertia(&Parameters::from_column_slice(&ten), &Parameters::repeat(0.0005)).unwrap();
         let best = row["best_min_eigenvalue_in_rounding_box"].as_f64().unwrap();
         // The other program has a tolerance of about 1e-6.
         assert!((found.best_min_eigenvalue - best).abs() < 2e-6, "{found:?} {best}");

@@ -247,9 +247,10 @@ fn a_joint_follows_one_or_several() {
         )
     };
     let both = build(&text("joints = [{ joint = \"ja\", ratio = 0.5 }, { joint = \"jb\" }], offset = 0.25"));
-    let drives: Vec<_> = both.pieces(2).iter().map(|b| (b.drive.v, b.drive.ratio, b.drive.offset)).collect();
+    let drives: Vec<_> =
+        both.joint_bodies(2).iter().map(|b| (b.drive.v, b.drive.ratio, b.drive.offset)).collect();
     assert_eq!(drives, [(0, 0.5, 0.0), (1, 1.0, 0.25)]);
-    assert_eq!(build(&text("joint = \"ja\"")).pieces(2).len(), 1);
+    assert_eq!(build(&text("joint = \"ja\"")).joint_bodies(2).len(), 1);
     for wrong in ["", "joint = \"ja\", joints = []", "joints = [{ joint = \"ja\" }], ratio = 2"] {
         let message = error(&text(wrong));
         assert!(message.contains("it needs \"joint\" (and perhaps \"ratio\")"), "{message}");

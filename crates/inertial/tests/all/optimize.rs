@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::linalg::{Triangle, symmetric_eigen};
 use inertial::optimize::chart::{self, Chart};
 use inertial::optimize::log_cholesky::LogCholesky;
@@ -193,8 +193,8 @@ fn check_chart<C: Chart>(seed: u64) {
         assert!((at.log_det() - p.determinant().ln()).abs() < 1e-10);
         let s = Matrix4::from_fn(|_, _| next());
         let s = s + s.transpose();
-        let (slope, bend) = at.log_det_slope();
-        let (jacobian, second) = (at.jacobian(), at.bend(&s));
+        let (slope, bend) = at.log_det_derivatives();
+        let (jacobian, second) = (at.jacobian(), at.trace_hessian(&s));
         let unit = |i: usize, h: f64| SVector::<f64, 10>::from_fn(|k, _| if k == i { h } else { 0.0 });
         let parameters = |c: &C| PseudoInertia(c.matrix()).to_inertia().parameters();
         let value = |c: &C| s.dot(&c.matrix());
@@ -337,7 +337,7 @@ fn random_starts_lead_to_one_optimum_and_a_stop_at_any_step_leaves_bodies_that_e
             last = found.cost;
             for cone in &random.problem.cones {
                 let body = PseudoInertia(cone.matrix(&found.x)).to_inertia();
-                assert!(judge(&body, DEFAULT_TOLERANCE).unwrap().is_consistent() || body.mass == 0.0);
+                assert!(check_inertia(&body, DEFAULT_TOLERANCE).unwrap().is_consistent() || body.mass == 0.0);
             }
         }
     }
@@ -377,7 +377,7 @@ fn the_euclidean_pull_is_the_entropic_prior_to_second_order() {
     let inverse = p.try_inverse().unwrap();
     let zero = || problem(&DMatrix::zeros(1, 10), &DVector::zeros(1), vec![Cone::new(0)], vec![]);
     let (mut euclidean, mut entropic) = (zero(), zero());
-    euclidean.pull_body(0, &p.cholesky().unwrap(), 0.7);
+    euclidean.add_body_prior(0, &p.cholesky().unwrap(), 0.7);
     entropic.cones[0] = Cone { offset: 0, prior_weight: 0.7, prior: inverse };
     let at = |x: SVector<f64, 10>| DVector::from_column_slice(x.as_slice());
     let base = entropic.cost(&at(body));

@@ -4,7 +4,7 @@
 
 use crate::common;
 use crate::common::{Rng, reference_rnea};
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::dynamics::{InverseDynamics, Samples, Workspace, base_wrench, forward_kinematics};
 use inertial::estimation::{
     Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Measurements, Online, PayloadLink,
@@ -407,7 +407,7 @@ fn the_online_filter_without_forgetting_equals_the_batch() {
     let mut start = 0;
     while start < log.count {
         let end = log.count.min(start + 1 + rng.below(9));
-        log.with(start..end, &mut |m| online.absorb(m).unwrap(), &dynamics);
+        log.with(start..end, &mut |m| online.update(m).unwrap(), &dynamics);
         start = end;
         if online.samples() > 100 && rng.chance(0.1) {
             let now = identify(&equations, &online.summary(), None, &IdentifyOptions::default()).unwrap();
@@ -428,7 +428,7 @@ fn the_online_filter_without_forgetting_equals_the_batch() {
     let before = online.summary();
     let mut bad = robot_log(&robot, 2, 0.0, &mut rng);
     bad.tau[3] = f64::NAN;
-    bad.with(0..2, &mut |m| assert!(online.absorb(m).is_err()), &dynamics);
+    bad.with(0..2, &mut |m| assert!(online.update(m).is_err()), &dynamics);
     assert_eq!(online.summary(), before);
 }
 
@@ -444,7 +444,7 @@ fn forgetting_weighs_old_samples_less_and_follows_a_change() {
     let mut online = Online::new(&equations, keep).unwrap();
     for log in &logs {
         for k in 0..log.count {
-            log.with(k..k + 1, &mut |m| online.absorb(m).unwrap(), &dynamics);
+            log.with(k..k + 1, &mut |m| online.update(m).unwrap(), &dynamics);
         }
     }
     let found = LeastSquares::new(&equations, &online.summary(), Weighting::Ordinary).unwrap();
@@ -495,7 +495,7 @@ fn the_measured_prior_is_a_body() {
         let values = std::array::from_fn(|_| rng.range(-2.0, 2.0));
         let errors = std::array::from_fn(|_| rng.range(0.0, 2.0));
         let prior = measured_prior(&values, &errors);
-        assert!(judge(&prior, DEFAULT_TOLERANCE).unwrap().is_consistent());
+        assert!(check_inertia(&prior, DEFAULT_TOLERANCE).unwrap().is_consistent());
         assert!(PseudoInertia::from(&prior).0.cholesky().is_some());
     }
 }

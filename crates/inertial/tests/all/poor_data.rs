@@ -95,8 +95,8 @@ fn terms_of_a_held_joint_are_not_rounding_errors() {
         // The width of the prior follows from the forces: it keeps the term within a few times that (below 100 N m s here).
         assert!(joint.viscous.unwrap() < 100.0, "{held} {shake}: {:?}", joint.viscous);
         let told =
-            out.not_shown.iter().any(|c| c.keys().any(|k| k.ends_with(&format!("{}.viscous", joint.name))));
-        assert!(told, "{held} {shake}: {:?}", out.not_shown);
+            out.unexcited.iter().any(|c| c.keys().any(|k| k.ends_with(&format!("{}.viscous", joint.name))));
+        assert!(told, "{held} {shake}: {:?}", out.unexcited);
         assert!(joint.std_errors["viscous"] > 1.0, "{:?}", joint.std_errors);
     }
 }

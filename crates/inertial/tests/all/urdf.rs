@@ -231,8 +231,8 @@ fn couplings_reach_across_several_joints() {
     let robot = build(text);
     assert_eq!((robot.nv(), robot.velocity_names()), (2, vec!["wheel".to_owned(), "hip".to_owned()]));
     let knee = &robot.joints()[2];
-    assert_eq!((knee.follows, robot.pieces(2).len()), (Some(0), 2));
-    let drives: Vec<_> = robot.pieces(2).iter().map(|b| (b.kind, b.drive.v, b.drive.ratio)).collect();
+    assert_eq!((knee.follows, robot.joint_bodies(2).len()), (Some(0), 2));
+    let drives: Vec<_> = robot.joint_bodies(2).iter().map(|b| (b.kind, b.drive.v, b.drive.ratio)).collect();
     assert_eq!(drives, [(BodyKind::Massless, 0, 0.5), (BodyKind::Link, 1, -1.0)]);
     assert_eq!(robot.bodies()[knee.body].placement, Pose::identity());
 }

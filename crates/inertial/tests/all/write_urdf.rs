@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::common::{Rng, relative_error};
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::mechanism::read::urdf;
 use inertial::mechanism::write::urdf::{Friction, NewValues, write_bodies};
 use inertial::mechanism::{Base, BodyKind, BuildOptions, Mechanism, RotorModel};
@@ -147,7 +147,7 @@ fn links_fixed_together_keep_their_shares_of_the_mass() {
         let (arm, tool) = (part("arm"), part("tool"));
         assert!((tool.mass / arm.mass - 1.5).abs() < 1e-12, "{} {}", tool.mass, arm.mass);
         for part in [arm, tool] {
-            assert!(judge(&part, DEFAULT_TOLERANCE).unwrap().is_consistent(), "{part:?}");
+            assert!(check_inertia(&part, DEFAULT_TOLERANCE).unwrap().is_consistent(), "{part:?}");
         }
     }
     // Unchanged values keep the digits of all links of the body.
@@ -198,7 +198,7 @@ fn links_of_point_masses_share_by_mass() {
     assert_inertia(&robot.bodies()[0].inertia, &brick());
     let tool = robot.links().iter().find(|l| l.name == "tool").unwrap().inertia.unwrap();
     assert!((tool.mass - 1.5).abs() < 1e-12);
-    assert!(judge(&tool, DEFAULT_TOLERANCE).unwrap().is_consistent());
+    assert!(check_inertia(&tool, DEFAULT_TOLERANCE).unwrap().is_consistent());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-use inertial::mechanism::read::xacro::{Alone, Files, expand, is_xacro};
+use inertial::mechanism::read::xacro::{Files, NoFiles, expand, is_xacro};
 use roxmltree::{Document, Node};
 
 use crate::common::python::run;
@@ -107,7 +107,7 @@ fn substitutions_see_the_surroundings() {
         &format!("{HEAD}<xacro:arg name='n' default='1'/><a b='$(arg n)'/></robot>"),
         "r",
         &[("n".to_owned(), "2".to_owned()), ("m".to_owned(), "3".to_owned())],
-        &Alone,
+        &NoFiles,
     );
     let text = text.unwrap();
     assert!(text.text.contains("b=\"2\""), "{}", text.text);

@@ -1,7 +1,7 @@
 //! Motions of the study: the published motion, the published method, and velocities at knots.
 
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
-use inertial::excitation::pruning::{PruneOptions, Reading, prune};
+use inertial::excitation::pruning::{PruneOptions, PruningRule, prune};
 use inertial::excitation::{Criterion, DefaultLimits, FlightOptions, Trajectory, design_flight};
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::Mechanism;
@@ -72,7 +72,7 @@ impl<'m> Robot<'m> {
         let designs = STARTS.par_iter().map(|start| {
             let first = all.optimize(start, WEIGHT, 20)?;
             let intervals = all.intervals(&first, None)?;
-            let counted = pruned(&intervals, Reading::Counted)?;
+            let counted = pruned(&intervals, PruningRule::Counted)?;
             // The intervals start elsewhere after pruning, so the seeds are optimized again.
             let directions: Vec<_> = counted.iter().map(|&i| all.directions()[i].clone()).collect();
             let few = self.seeded(self.guess, directions)?;
@@ -146,12 +146,12 @@ fn condition(intervals: &[Triangle]) -> Result<f64> {
     Ok(values[0] / values[values.len() - 1])
 }
 
-fn pruned(intervals: &[Triangle], reading: Reading) -> Result<Vec<usize>> {
-    Ok(prune(intervals, ROWS, &PruneOptions::default().with(|o| o.reading = reading))?)
+fn pruned(intervals: &[Triangle], rule: PruningRule) -> Result<Vec<usize>> {
+    Ok(prune(intervals, ROWS, &PruneOptions::default().with(|o| o.rule = rule))?)
 }
 
 /// Returns the numbers of intervals that algorithm 1 keeps, in its three interpretations.
 fn kept(intervals: &[Triangle]) -> Result<[usize; 3]> {
-    let count = |reading| pruned(intervals, reading).map(|kept| kept.len());
-    Ok([count(Reading::Printed)?, count(Reading::Refreshed)?, count(Reading::Counted)?])
+    let count = |rule| pruned(intervals, rule).map(|kept| kept.len());
+    Ok([count(PruningRule::Printed)?, count(PruningRule::Refreshed)?, count(PruningRule::Counted)?])
 }

@@ -215,7 +215,7 @@ impl Reader for ArrayReader {
         Ok(Some(LogRows { width, values, lines }))
     }
 
-    fn share(&self) -> Option<f64> {
+    fn fraction_read(&self) -> Option<f64> {
         Some(self.done as f64 / self.rows as f64)
     }
 }

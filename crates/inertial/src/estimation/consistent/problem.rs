@@ -128,12 +128,12 @@ impl ConsistentFit {
         noise: &LeastSquares,
         wanted: &Consistency<'_>,
     ) -> Result<Self> {
-        Self::watched(equations, summary, noise, wanted, |_, _| true)
+        Self::with_observer(equations, summary, noise, wanted, |_, _| true)
     }
 
     /// Solves the problem. `watch` receives every iterate (all parameters, then joint terms) and its cost, and stops the solver by
     /// returning `false`. The result is then the best iterate so far, which is feasible.
-    pub fn watched(
+    pub fn with_observer(
         equations: &Equations<'_>,
         summary: &Summary,
         noise: &LeastSquares,
@@ -232,7 +232,7 @@ impl ConsistentProblem {
                 let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
                 start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
             }
-            conic.pull(j, model[i], wanted.prior_weight / widths[i].powi(2));
+            conic.add_penalty(j, model[i], wanted.prior_weight / widths[i].powi(2));
         }
         Ok(Self { conic, start, to_unknowns })
     }
@@ -291,7 +291,7 @@ impl ConsistentProblem {
                 let given = known.inertia.rotational[(2, 2)];
                 conic.nonnegative.push(offset);
                 start[offset] = if given > 0.0 { given } else { body.rotational[(2, 2)] };
-                conic.pull(offset, given.max(0.0), weight / widths[block.body].powi(2));
+                conic.add_penalty(offset, given.max(0.0), weight / widths[block.body].powi(2));
                 continue;
             }
             let given = PseudoInertia::from(body).0.cholesky().ok_or_else(|| {
@@ -304,7 +304,7 @@ impl ConsistentProblem {
             let cone = match wanted.prior_kind {
                 PriorKind::Entropic => Cone { offset, prior_weight: weight, prior: given.inverse() },
                 PriorKind::Euclidean => {
-                    conic.pull_body(offset, &given, weight);
+                    conic.add_body_prior(offset, &given, weight);
                     Cone::new(offset)
                 }
             };
@@ -319,7 +319,7 @@ impl ConsistentProblem {
         for (k, rotor) in rotors.iter().enumerate() {
             let place = n + terms + k;
             conic.nonnegative.push(place);
-            conic.pull(place, rotor.given, weight / rotor.width.powi(2));
+            conic.add_penalty(place, rotor.given, weight / rotor.width.powi(2));
             start[place] = if rotor.given > 0.0 { rotor.given } else { 0.1 * rotor.width };
         }
         Ok(Self { conic, start, to_unknowns })

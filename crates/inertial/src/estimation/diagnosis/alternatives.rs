@@ -144,7 +144,7 @@ fn with_drives_of<'m>(
     mechanism: &'m Mechanism,
     terms: JointTerms,
 ) -> Result<Equations<'m>> {
-    let drives = equations.motors().iter().map(|motor| Motor { bend: None, ..motor.clone() });
+    let drives = equations.motors().iter().map(|motor| Motor { stribeck: None, ..motor.clone() });
     Ok(Equations::new(mechanism, terms, equations.snap())?.with_motors(drives.collect()))
 }
 

@@ -362,7 +362,7 @@ fn estimate(
         validation_relative_rms_raw: validation.as_ref().map(|v| v.relative_rms_raw),
         validation_left_out: validation.as_ref().map(|v| v.left_out),
         validation: validation.map_or_else(Vec::new, |v| v.joints),
-        not_shown: not_shown(equations, &hidden),
+        unexcited: unexcited(equations, &hidden),
         essential,
         covariance: (0..rows).map(row).collect(),
         intervals,
@@ -423,7 +423,7 @@ fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<Wa
 }
 
 /// Returns the directions that the motion did not excite, by name.
-fn not_shown(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String, f64>> {
+fn unexcited(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String, f64>> {
     let named = |(_, combination): (usize, Vec<(usize, f64)>)| {
         combination.into_iter().map(|(i, x)| (equations.names[i].clone(), x)).collect()
     };

@@ -2,7 +2,7 @@
 
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::result::JointEstimate;
-use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::stribeck::StribeckCurve;
 use crate::estimation::joint_model::terms::{JointTerms, Term};
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::{Error, Result};
@@ -23,7 +23,7 @@ impl JointEstimate {
     }
 
     /// Returns the speed and exponent of the Stribeck friction.
-    fn bend(&self) -> Result<Option<Bend>> {
+    fn stribeck_curve(&self) -> Result<Option<StribeckCurve>> {
         let positive = |x: Option<f64>, what: &str| {
             x.filter(|x| *x > 0.0 && x.is_finite()).ok_or_else(|| {
                 Error::InvalidOption(format!("{}: {what} must be a positive number", self.name))
@@ -32,7 +32,7 @@ impl JointEstimate {
         if self.stribeck.is_none() {
             return Ok(None);
         }
-        Ok(Some(Bend {
+        Ok(Some(StribeckCurve {
             speed: positive(self.stribeck_velocity, "stribeck_velocity")?,
             exponent: positive(self.stribeck_exponent, "stribeck_exponent")?,
         }))
@@ -71,7 +71,7 @@ impl<'m> Equations<'m> {
                 motors[v].shaft = shaft?;
                 motors[v].shaft.sort_by_key(|&(k, _)| k);
             }
-            motors[v].bend = joint.bend()?;
+            motors[v].stribeck = joint.stribeck_curve()?;
             let numbers = joint.values().map(|(_, x)| x).chain(joint.turns_with.values().copied());
             if !numbers.into_iter().all(f64::is_finite) {
                 return Err(Error::InvalidOption(format!(

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, judge};
+use crate::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, check_inertia};
 use crate::estimation::consistent::intervals::Interval;
 use crate::estimation::consistent::posterior::Posterior;
 use crate::estimation::diagnosis::deviations::Deviation;
@@ -83,7 +83,7 @@ pub struct BodyEstimate {
 impl BodyEstimate {
     /// Creates the estimate of a body and checks its physical consistency.
     pub fn new(name: &str, inertia: &Inertia<f64>) -> Result<Self> {
-        let verdict = judge(inertia, DEFAULT_TOLERANCE)?;
+        let verdict = check_inertia(inertia, DEFAULT_TOLERANCE)?;
         let t = inertia.about_com();
         Ok(Self {
             name: name.to_owned(),
@@ -278,8 +278,8 @@ pub struct Identification {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_left_out: Option<f64>,
     /// Combinations of unknowns that the motion did not excite. Adding any of them does not change a prediction.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_shown: Vec<BTreeMap<String, f64>>,
+    #[serde(rename = "not_shown", skip_serializing_if = "Vec::is_empty")]
+    pub unexcited: Vec<BTreeMap<String, f64>>,
     /// Unknowns that are significant against the noise, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub essential: Option<Essential>,
@@ -401,8 +401,8 @@ pub(crate) fn joints(
             Term::CoulombPositive => &mut joint.coulomb_positive,
             Term::CoulombNegative => &mut joint.coulomb_negative,
             Term::Stribeck => {
-                joint.stribeck_velocity = equations.bend(v).map(|b| b.speed);
-                joint.stribeck_exponent = equations.bend(v).map(|b| b.exponent);
+                joint.stribeck_velocity = equations.stribeck_curve(v).map(|b| b.speed);
+                joint.stribeck_exponent = equations.stribeck_curve(v).map(|b| b.exponent);
                 &mut joint.stribeck
             }
             Term::Offset => &mut joint.offset,

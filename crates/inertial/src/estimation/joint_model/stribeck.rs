@@ -21,14 +21,14 @@ pub(crate) const MOST_POWERS: usize = 4;
 
 /// Speed and shape of a Stribeck term.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bend {
+pub struct StribeckCurve {
     /// Stribeck speed `vₛ`.
     pub speed: f64,
     /// Exponent `δ`.
     pub exponent: f64,
 }
 
-impl Bend {
+impl StribeckCurve {
     /// Returns `sign(v) exp(−(|v|/vₛ)^δ)`.
     pub fn value(self, v: f64) -> f64 {
         let mut out = [v];
@@ -51,7 +51,7 @@ impl Bend {
     ///
     /// Without a change of sign, the mean of [`RowFilter::mean`](crate::estimation::RowFilter) differs by a fourth-derivative
     /// term, which is less than `4e-3 (reach/vₛ)⁴` at `δ = 1` and `5e-2 (reach/vₛ)⁴` at `δ = 2`.
-    pub(crate) fn is_bent(self, v: f64, reach: f64) -> bool {
+    pub(crate) fn is_curved(self, v: f64, reach: f64) -> bool {
         let (v, reach) = (v.abs(), reach.abs());
         v < reach || reach > 0.25 * self.speed && v - reach < NOTHING * self.speed
     }
@@ -165,39 +165,39 @@ mod tests {
             let (found, expected) = (exp_of_negative(x), (-x).exp());
             assert!((found / expected - 1.0).abs() < 5e-16, "{x}: {found} {expected}");
         }
-        let bend = Bend { speed: 0.5, exponent: 1.7 };
+        let curve = StribeckCurve { speed: 0.5, exponent: 1.7 };
         for v in [-3.0, -0.01, 0.02, 0.7] {
             let expected: f64 = (-(f64::abs(v) / 0.5).powf(1.7)).exp() * f64::signum(v);
-            assert!((bend.value(v) / expected - 1.0).abs() < 1e-14, "{v}");
+            assert!((curve.value(v) / expected - 1.0).abs() < 1e-14, "{v}");
         }
-        assert!(bend.value(0.0) == 0.0 && bend.value(1e9) == 0.0);
+        assert!(curve.value(0.0) == 0.0 && curve.value(1e9) == 0.0);
     }
 
     #[test]
     fn columns_are_powers_of_those_at_twice_the_speed() {
         let speeds: Vec<f64> = (-3000..=3000).map(|k| 1e-3 * f64::from(k)).collect();
-        let nodes: Vec<Bend> = Bend::nodes(&EXPONENTS).collect();
+        let nodes: Vec<StribeckCurve> = StribeckCurve::nodes(&EXPONENTS).collect();
         assert_eq!(nodes.len(), 2 * NODES);
         let mut columns: Vec<(usize, Vec<f64>)> = Vec::new();
         let mut exponentials = 0;
-        for (k, &bend) in nodes.iter().enumerate() {
-            assert!((bend.speed.ln() - node((NODES - 1 - k % NODES) as f64)).abs() < 1e-14);
-            let before = (0..k).rfind(|&j| bend.is_power_of(nodes[j]) && columns[j].0 < MOST_POWERS);
+        for (k, &curve) in nodes.iter().enumerate() {
+            assert!((curve.speed.ln() - node((NODES - 1 - k % NODES) as f64)).abs() < 1e-14);
+            let before = (0..k).rfind(|&j| curve.is_power_of(nodes[j]) && columns[j].0 < MOST_POWERS);
             let (powers, column) = if let Some(j) = before {
                 let (powers, mut column) = columns[j].clone();
-                bend.apply_power(&mut column);
+                curve.apply_power(&mut column);
                 (powers + 1, column)
             } else {
                 exponentials += 1;
                 let mut column = speeds.clone();
-                bend.apply(&mut column);
+                curve.apply(&mut column);
                 (0, column)
             };
             // Error of the exponential (tested above), doubled for the rounding of the powers.
-            let most = 1e-15 * bend.exponent.exp2().powi(4);
+            let most = 1e-15 * curve.exponent.exp2().powi(4);
             for (v, x) in speeds.iter().zip(&column) {
-                let expected = bend.value(*v);
-                assert!((x - expected).abs() < most, "{bend:?} at {v}: {x} {expected}");
+                let expected = curve.value(*v);
+                assert!((x - expected).abs() < most, "{curve:?} at {v}: {x} {expected}");
             }
             columns.push((powers, column));
         }
@@ -209,32 +209,32 @@ mod tests {
     fn values_in_the_middle_replace_means_where_stated() {
         use crate::estimation::RowFilter;
         for (exponent, factor) in [(1.0, 4e-3), (2.0, 5e-2)] {
-            let bend = Bend { speed: 0.1, exponent };
+            let curve = StribeckCurve { speed: 0.1, exponent };
             for reach in [0.003, 0.01, 0.025] {
                 for k in 0..100 {
                     let v = reach * (1.0 + 0.2 * f64::from(k));
-                    assert!(!bend.is_bent(v, reach), "{v} {reach}");
-                    let error =
-                        RowFilter::mean(&RowFilter::points(v, reach).map(|v| bend.value(v))) - bend.value(v);
+                    assert!(!curve.is_curved(v, reach), "{v} {reach}");
+                    let error = RowFilter::mean(&RowFilter::points(v, reach).map(|v| curve.value(v)))
+                        - curve.value(v);
                     // Sixteen points leave 0.7 % of the second-derivative term, which the weight cancels.
                     let most = factor * (reach / 0.1).powi(4) + 7e-3 * (reach / 0.1).powi(2);
                     assert!(error.abs() < most, "{exponent} {v} {reach}: {error}");
                 }
             }
-            assert!(bend.is_bent(0.02, 0.03) && bend.is_bent(0.1, 0.03) && !bend.is_bent(8.0, 0.9));
+            assert!(curve.is_curved(0.02, 0.03) && curve.is_curved(0.1, 0.03) && !curve.is_curved(8.0, 0.9));
         }
     }
 
     #[test]
     fn the_interpolation_error_is_as_stated() {
-        let nodes: Vec<Bend> = Bend::nodes(&EXPONENTS).collect();
+        let nodes: Vec<StribeckCurve> = StribeckCurve::nodes(&EXPONENTS).collect();
         for (exponent, most) in [(1.0, 1e-4), (2.0, 3e-3)] {
             for k in 0..200 {
                 let speed = (node(2.0) + f64::from(k) / 200.0 * (NODES - 5) as f64 * STEP).exp();
-                let bend = Bend { speed, exponent };
+                let curve = StribeckCurve { speed, exponent };
                 for v in [-3.0, -0.3, 0.001, 0.03, 0.1, 0.4, 2.0] {
-                    let held: f64 = bend.interpolated().iter().map(|&(k, w)| w * nodes[k].value(v)).sum();
-                    assert!((held - bend.value(v)).abs() < most, "{bend:?} at {v}");
+                    let held: f64 = curve.interpolated().iter().map(|&(k, w)| w * nodes[k].value(v)).sum();
+                    assert!((held - curve.value(v)).abs() < most, "{curve:?} at {v}");
                 }
             }
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimation::joint_model::expression::Expression;
-use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
+use crate::estimation::joint_model::stribeck::{EXPONENTS, StribeckCurve};
 use crate::mechanism::{BodyKind, JointType, Mechanism};
 use crate::unknowns::TermKind;
 
@@ -198,7 +198,7 @@ pub(crate) struct Motor {
     /// Velocity coordinates that the drive turns with, in ascending order.
     pub shaft: Vec<(usize, f64)>,
     /// Stribeck curve.
-    pub bend: Option<Bend>,
+    pub stribeck: Option<StribeckCurve>,
 }
 
 /// Regressor column of one unknown in the force of a coordinate.
@@ -206,19 +206,19 @@ pub(crate) struct Motor {
 pub(crate) struct Feature {
     pub term: Term,
     pub shaft: Vec<(usize, f64)>,
-    pub bend: Option<Bend>,
+    pub stribeck: Option<StribeckCurve>,
 }
 
 impl Feature {
     /// Creates the feature of a term of a motor.
     pub fn new(term: Term, motor: &Motor) -> Self {
         let shaft = if term.is_local() { Vec::new() } else { motor.shaft.clone() };
-        Self { term, shaft, bend: motor.bend.filter(|_| term == Term::Stribeck) }
+        Self { term, shaft, stribeck: motor.stribeck.filter(|_| term == Term::Stribeck) }
     }
 
     /// Creates the feature of a term on a given shaft.
     pub fn on(term: Term, shaft: &[(usize, f64)]) -> Self {
-        Self { term, shaft: shaft.to_vec(), bend: None }
+        Self { term, shaft: shaft.to_vec(), stribeck: None }
     }
 }
 
@@ -229,7 +229,7 @@ pub(crate) fn rows(term: Term, v: usize, motor: &Motor) -> Vec<(usize, f64)> {
 
 /// Returns the motors of a mechanism. Each one turns with its own joint, except for the couplings.
 pub(crate) fn motors(nv: usize, couplings: &[Coupling]) -> Vec<Motor> {
-    let mut out: Vec<Motor> = (0..nv).map(|v| Motor { shaft: vec![(v, 1.0)], bend: None }).collect();
+    let mut out: Vec<Motor> = (0..nv).map(|v| Motor { shaft: vec![(v, 1.0)], stribeck: None }).collect();
     for coupling in couplings {
         let mut shaft = coupling.shaft.clone();
         shaft.sort_by_key(|&(v, _)| v);

@@ -117,8 +117,8 @@ impl<'m> Chosen<'m> {
         if own.is_empty() || (auto && wide.coordinates() > MOST_STRIBECK) {
             return Ok(());
         }
-        for (v, bend) in stribeck::choose(wide, summary, &self.equations, &own)? {
-            motors[v].bend = Some(bend);
+        for (v, stribeck) in stribeck::choose(wide, summary, &self.equations, &own)? {
+            motors[v].stribeck = Some(stribeck);
         }
         let mut terms = self.equations.terms.clone();
         terms.extend(own.iter().map(|&v| (v, Term::Stribeck)));
@@ -153,7 +153,7 @@ impl<'m> Chosen<'m> {
         let mut motors = self.equations.motors().to_vec();
         for (v, motor) in motors.iter_mut().enumerate() {
             if !terms.contains(&(v, Term::Stribeck)) {
-                motor.bend = None;
+                motor.stribeck = None;
             }
         }
         self.equations = self.equations.with_chosen(motors, terms);

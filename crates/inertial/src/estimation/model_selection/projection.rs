@@ -5,7 +5,7 @@
 //! computed from the wide one without another pass over the data.
 
 use crate::estimation::equations::Equations;
-use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
+use crate::estimation::joint_model::stribeck::{EXPONENTS, StribeckCurve};
 use crate::estimation::joint_model::terms::{Feature, Term};
 use crate::estimation::reduction::factor::Lag;
 use crate::estimation::reduction::summary::Summary;
@@ -53,9 +53,9 @@ impl Projection {
         wide: &Equations<'_>,
         term: Term,
         shaft: &[(usize, f64)],
-        bend: Option<Bend>,
+        stribeck: Option<StribeckCurve>,
     ) -> bool {
-        self.push(wide, shaft, &Feature { bend, ..Feature::on(term, shaft) })
+        self.push(wide, shaft, &Feature { stribeck, ..Feature::on(term, shaft) })
     }
 
     fn push(&mut self, wide: &Equations<'_>, rows: &[(usize, f64)], feature: &Feature) -> bool {
@@ -140,7 +140,7 @@ fn express(feature: &Feature, wide: &Equations<'_>, row: usize) -> Option<Combin
     if let Some(k) = find(feature) {
         return Some(vec![(k, 1.0)]);
     }
-    match (feature.term, feature.bend) {
+    match (feature.term, feature.stribeck) {
         (Term::Viscous | Term::RotorInertia, _) => {
             let single = |&(v, factor): &(usize, f64)| {
                 find(&Feature::on(feature.term, &[(v, 1.0)])).map(|k| (k, factor))
@@ -151,12 +151,12 @@ fn express(feature: &Feature, wide: &Equations<'_>, row: usize) -> Option<Combin
             let reversed: Vec<_> = feature.shaft.iter().map(|&(v, factor)| (v, -factor)).collect();
             find(&Feature::on(Term::Coulomb, &reversed)).map(|k| vec![(k, -1.0)])
         }
-        (Term::Stribeck, Some(bend)) => {
-            let nodes: Vec<Bend> = Bend::nodes(&EXPONENTS).collect();
+        (Term::Stribeck, Some(stribeck)) => {
+            let nodes: Vec<StribeckCurve> = StribeckCurve::nodes(&EXPONENTS).collect();
             let at = |(k, weight): (usize, f64)| {
-                find(&Feature { bend: Some(nodes[k]), ..feature.clone() }).map(|column| (column, weight))
+                find(&Feature { stribeck: Some(nodes[k]), ..feature.clone() }).map(|column| (column, weight))
             };
-            bend.interpolated().into_iter().map(at).collect()
+            stribeck.interpolated().into_iter().map(at).collect()
         }
         _ => None,
     }

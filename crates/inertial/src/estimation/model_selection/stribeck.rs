@@ -8,7 +8,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::Result;
 use crate::estimation::equations::Equations;
-use crate::estimation::joint_model::stribeck::{Bend, NODES, node};
+use crate::estimation::joint_model::stribeck::{NODES, StribeckCurve, node};
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::model_selection::projection::Projection;
@@ -29,7 +29,7 @@ pub(crate) fn choose(
     summary: &Summary,
     plain: &Equations<'_>,
     motors: &[usize],
-) -> Result<Vec<(usize, Bend)>> {
+) -> Result<Vec<(usize, StribeckCurve)>> {
     let narrow = summary.project(wide, plain)?;
     let weights = LeastSquares::new(plain, &narrow, Weighting::Weighted)?.weights;
     // Columns of all terms, then those of the nodes of each motor, then the forces.
@@ -37,8 +37,8 @@ pub(crate) fn choose(
     let per_motor = exponents.len() * NODES;
     let mut projection = Projection::new(wide, plain)?;
     for &motor in motors {
-        for bend in Bend::nodes(exponents) {
-            projection.add(wide, Term::Stribeck, &plain.motors()[motor].shaft, Some(bend));
+        for stribeck in StribeckCurve::nodes(exponents) {
+            projection.add(wide, Term::Stribeck, &plain.motors()[motor].shaft, Some(stribeck));
         }
     }
     let all = projection.stacked(summary, &weights)?.matrix();
@@ -48,8 +48,8 @@ pub(crate) fn choose(
     let columns: Vec<DMatrix<f64>> =
         (0..motors.len()).map(|i| rest.columns(i * per_motor, per_motor).into_owned()).collect();
     let force = rest.column(width - n - 1).into_owned();
-    let mut found: Vec<Bend> =
-        vec![Bend { speed: node((NODES / 2) as f64).exp(), exponent: 1.0 }; motors.len()];
+    let mut found: Vec<StribeckCurve> =
+        vec![StribeckCurve { speed: node((NODES / 2) as f64).exp(), exponent: 1.0 }; motors.len()];
     for _ in 0..SWEEPS {
         let mut moved: f64 = 0.0;
         for i in 0..motors.len() {
@@ -57,8 +57,8 @@ pub(crate) fn choose(
                 (0..motors.len()).filter(|&k| k != i).map(|k| combined(&columns[k], found[k])).collect();
             let own = without(&others, &columns[i])?;
             let force = without(&others, &DMatrix::from_columns(std::slice::from_ref(&force)))?;
-            let best = search(exponents, |bend| {
-                let column = combined(&own, bend);
+            let best = search(exponents, |stribeck| {
+                let column = combined(&own, stribeck);
                 let size = column.norm_squared();
                 // Squared force that the column explains in addition to the others.
                 if size > 0.0 { column.dot(&force.column(0)).powi(2) / size } else { 0.0 }
@@ -78,9 +78,9 @@ pub(crate) fn choose(
 }
 
 /// Returns the column of a Stribeck curve, interpolated from those at the nodes.
-fn combined(columns: &DMatrix<f64>, bend: Bend) -> DVector<f64> {
+fn combined(columns: &DMatrix<f64>, stribeck: StribeckCurve) -> DVector<f64> {
     let mut out = DVector::zeros(columns.nrows());
-    for (k, weight) in bend.interpolated() {
+    for (k, weight) in stribeck.interpolated() {
         out.axpy(weight, &columns.column(k), 1.0);
     }
     out
@@ -102,11 +102,11 @@ fn without(some: &[DVector<f64>], others: &DMatrix<f64>) -> Result<DMatrix<f64>>
 }
 
 /// Returns the Stribeck curve of largest gain.
-fn search(exponents: &[f64], gain: impl Fn(Bend) -> f64) -> Bend {
+fn search(exponents: &[f64], gain: impl Fn(StribeckCurve) -> f64) -> StribeckCurve {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
-    let mut best = (f64::NEG_INFINITY, Bend { speed: 1.0, exponent: exponents[0] });
+    let mut best = (f64::NEG_INFINITY, StribeckCurve { speed: 1.0, exponent: exponents[0] });
     for &exponent in exponents {
-        let at = |x: f64| Bend { speed: x.exp(), exponent };
+        let at = |x: f64| StribeckCurve { speed: x.exp(), exponent };
         let (mut peak, mut top) = (0, f64::NEG_INFINITY);
         for k in 0..NODES {
             let value = gain(at(node(k as f64)));

@@ -128,7 +128,7 @@ pub fn identify_payload(
         }
     }
     Ok(Identification {
-        not_shown: fit.not_shown,
+        unexcited: fit.unexcited,
         essential: None,
         covariance: Vec::new(),
         intervals: Vec::new(),
@@ -198,7 +198,7 @@ struct Fit {
     seen: usize,
     /// Combinations of payload parameters that do not affect any force: undetermined directions, as vectors and by name.
     open: Vec<Parameters<f64>>,
-    not_shown: Vec<BTreeMap<String, f64>>,
+    unexcited: Vec<BTreeMap<String, f64>>,
 }
 
 impl Fit {
@@ -367,7 +367,7 @@ impl Problem {
             parts.map(|(i, x)| (format!("payload.{}", PARAMETER_NAMES[i]), *x)).collect()
         };
         Ok(Fit {
-            not_shown: open.iter().map(named).collect(),
+            unexcited: open.iter().map(named).collect(),
             open,
             common: common.map_or_else(|| DVector::zeros(0), |c| c.solve(&rest)),
             covariance: &payload.root * payload.root.transpose(),

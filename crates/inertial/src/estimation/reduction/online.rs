@@ -34,7 +34,7 @@ const FEW: usize = 256;
 ///     let mut tau = [0.0; 2];
 ///     dynamics.rnea(&mut scratch, &q, &v, &a, &mut tau)?;
 ///     let samples = Samples::new(&dynamics, 1, &q, &v, &a)?;
-///     online.absorb(&Measurements::new(samples, &tau))?;
+///     online.update(&Measurements::new(samples, &tau))?;
 /// }
 /// let found = identify(&equations, &online.summary(), None, &IdentifyOptions::default())?;
 /// assert!(found.bodies.iter().all(|b| b.consistent) && found.fit_relative_rms < 1e-4);
@@ -66,11 +66,11 @@ impl<'e, 'm> Online<'e, 'm> {
     }
 
     /// Adds new samples. If they are rejected, the filter is unchanged.
-    pub fn absorb(&mut self, data: &Measurements<'_>) -> Result<()> {
+    pub fn update(&mut self, data: &Measurements<'_>) -> Result<()> {
         data.check(self.equations)?;
         data.check_finite(self.equations)?;
         if data.len() > FEW {
-            return self.absorb_many(data);
+            return self.update_many(data);
         }
         // Add a few rows directly to the factors: a separate summary would cost more.
         let [before, after] = data.beyond;
@@ -89,7 +89,7 @@ impl<'e, 'm> Online<'e, 'm> {
     }
 
     /// Adds samples through a separate summary, which is computed in parallel.
-    fn absorb_many(&mut self, data: &Measurements<'_>) -> Result<()> {
+    fn update_many(&mut self, data: &Measurements<'_>) -> Result<()> {
         let new = Summary::new(self.equations, data)?;
         self.fade(new.samples);
         self.summary.merge(&new)?;

@@ -14,35 +14,39 @@ pub struct LogSource {
     pub rows: usize,
     /// Smallest digests of the rows, in ascending order: a sample of the rows that does not depend on where the log begins and
     /// ends.
-    pub marks: Vec<u64>,
+    #[serde(rename = "marks")]
+    pub row_digests: Vec<u64>,
 }
 
 impl LogSource {
-    /// Number of marks of one log.
-    pub const MARKS: usize = 16;
+    /// Largest number of row digests of one log.
+    pub const MAX_DIGESTS: usize = 16;
 
-    /// Number of common marks from which logs count as overlapping. Rows of different logs are equal by chance only if a robot
+    /// Number of common row digests from which logs count as overlapping. Rows of different logs are equal by chance only if a robot
     /// rests at the same time.
     const COMMON: usize = 3;
 
     /// Adds a row of numbers: its time and positions.
     pub fn add_row(&mut self, row: impl IntoIterator<Item = f64>) {
         // Positive and negative zero are equal.
-        let mark = row.into_iter().fold(0, |hash, x| mixed(hash ^ (x + 0.0).to_bits()));
+        let digest = row.into_iter().fold(0, |hash, x| mixed(hash ^ (x + 0.0).to_bits()));
         self.rows += 1;
-        if self.marks.len() == Self::MARKS && self.marks.last().is_some_and(|&last| mark >= last) {
+        if self.row_digests.len() == Self::MAX_DIGESTS
+            && self.row_digests.last().is_some_and(|&last| digest >= last)
+        {
             return;
         }
-        if let Err(place) = self.marks.binary_search(&mark) {
-            self.marks.insert(place, mark);
-            self.marks.truncate(Self::MARKS);
+        if let Err(place) = self.row_digests.binary_search(&digest) {
+            self.row_digests.insert(place, digest);
+            self.row_digests.truncate(Self::MAX_DIGESTS);
         }
     }
 
     /// Returns whether two logs have a considerable part of their rows in common.
     pub fn overlaps(&self, other: &Self) -> bool {
-        let common = self.marks.iter().filter(|mark| other.marks.binary_search(mark).is_ok()).count();
-        common >= Self::COMMON.min(self.marks.len().max(1))
+        let common =
+            self.row_digests.iter().filter(|digest| other.row_digests.binary_search(digest).is_ok()).count();
+        common >= Self::COMMON.min(self.row_digests.len().max(1))
     }
 }
 

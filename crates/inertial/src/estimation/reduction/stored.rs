@@ -156,8 +156,8 @@ impl Stored {
             hash.text(&log.name);
             hash.text(&log.preparation);
             hash.whole(log.rows);
-            hash.whole(log.marks.len());
-            log.marks.iter().for_each(|&mark| hash.bits(mark));
+            hash.whole(log.row_digests.len());
+            log.row_digests.iter().for_each(|&digest| hash.bits(digest));
         }
         format!("{:016x}", hash.value())
     }

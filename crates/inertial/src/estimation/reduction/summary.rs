@@ -208,9 +208,9 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
             add(v as f64);
             add(factor);
         });
-        motor.bend.iter().for_each(|bend| {
-            add(bend.speed);
-            add(bend.exponent);
+        motor.stribeck.iter().for_each(|stribeck| {
+            add(stribeck.speed);
+            add(stribeck.exponent);
         });
     }
     // Formulas are considered equal if they agree at a few states.

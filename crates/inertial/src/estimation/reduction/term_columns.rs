@@ -1,7 +1,7 @@
 //! Regressor columns of joint terms, for measured samples.
 
 use crate::estimation::joint_model::expression::FormulaState;
-use crate::estimation::joint_model::stribeck::{Bend, MOST_POWERS};
+use crate::estimation::joint_model::stribeck::{MOST_POWERS, StribeckCurve};
 use crate::estimation::joint_model::terms::{Feature, GivenTerm, Term};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::row_filter::{POINTS, RowFilter};
@@ -29,7 +29,7 @@ pub(crate) struct ShaftSpeeds {
 #[derive(Debug, Default)]
 struct Curve {
     /// Speed and exponent; `None` before the first use.
-    bend: Option<Bend>,
+    stribeck: Option<StribeckCurve>,
     /// Number of powers since the last exponential.
     powers: usize,
     values: Vec<f64>,
@@ -49,7 +49,7 @@ impl ShaftSpeeds {
         self.shaft.clone_from(&feature.shaft);
         self.speeds.clear();
         self.changing.clear();
-        self.curves.iter_mut().for_each(|curve| curve.bend = None);
+        self.curves.iter_mut().for_each(|curve| curve.stribeck = None);
         for (k, s) in samples.enumerate() {
             let v = feature.along(data.v(), data.nv(), s);
             self.speeds.push(v);
@@ -66,25 +66,25 @@ impl ShaftSpeeds {
     }
 
     /// Appends the column of a Stribeck curve at the loaded speeds to `out`.
-    fn append_curve(&mut self, bend: Bend, out: &mut Vec<f64>) {
+    fn append_curve(&mut self, stribeck: StribeckCurve, out: &mut Vec<f64>) {
         // Curves usually come in the order of their speeds, each at half the speed of the last but one.
         self.curves.swap(0, 1);
-        let [_, Curve { bend: before, powers, values }] = &mut self.curves;
-        if before.is_some_and(|before| bend.is_power_of(before)) && *powers < MOST_POWERS {
-            bend.apply_power(values);
+        let [_, Curve { stribeck: before, powers, values }] = &mut self.curves;
+        if before.is_some_and(|before| stribeck.is_power_of(before)) && *powers < MOST_POWERS {
+            stribeck.apply_power(values);
             *powers += 1;
         } else {
             values.clear();
             values.extend_from_slice(&self.speeds);
-            bend.apply(values);
+            stribeck.apply(values);
             *powers = 0;
         }
-        *before = Some(bend);
+        *before = Some(stribeck);
         let (at_samples, around) = values.split_at(self.count);
         let start = out.len();
         out.extend_from_slice(at_samples);
         for (&(k, v, reach), points) in self.changing.iter().zip(around.chunks_exact(POINTS)) {
-            if bend.is_bent(v, reach) {
+            if stribeck.is_curved(v, reach) {
                 out[start + k] = RowFilter::mean(points);
             }
         }
@@ -118,15 +118,15 @@ impl Feature {
             (0.0, None) => 0.0,
             (v, None) => v.signum(),
         };
-        match (self.term, self.bend) {
+        match (self.term, self.stribeck) {
             (Term::Viscous, _) => out.extend(samples.map(|s| along(data.v(), s))),
             (Term::RotorInertia, _) => out.extend(samples.map(|s| along(data.a(), s))),
             (Term::Coulomb, _) => out.extend(samples.map(sign)),
             (Term::CoulombPositive, _) => out.extend(samples.map(|s| 0.5 * (sign(s) + 1.0))),
             (Term::CoulombNegative, _) => out.extend(samples.map(|s| 0.5 * (sign(s) - 1.0))),
-            (Term::Stribeck, Some(bend)) => {
+            (Term::Stribeck, Some(stribeck)) => {
                 speeds.load(self, data, samples);
-                speeds.append_curve(bend, out);
+                speeds.append_curve(stribeck, out);
             }
             // Without a Stribeck speed the column is zero.
             (Term::Stribeck, None) => out.extend(samples.map(|_| 0.0)),

@@ -52,10 +52,10 @@ fn model(mechanism: &Mechanism) -> Model<'_> {
     }
 }
 
-fn room(mechanism: &Mechanism) -> Room {
-    let capsules = Room::along_links(mechanism, 0.04);
-    Room {
-        pairs: Room::candidate_pairs(mechanism, &capsules),
+fn collisions(mechanism: &Mechanism) -> CollisionModel {
+    let capsules = CollisionModel::along_links(mechanism, 0.04);
+    CollisionModel {
+        pairs: CollisionModel::candidate_pairs(mechanism, &capsules),
         capsules,
         workspace: Some([vector![-1.0, -1.0, -1.0], vector![1.0, 1.0, 1.0]]),
         ground: Some(-0.3),
@@ -86,9 +86,9 @@ fn gradients_are_those_of_finite_differences() {
             let task = Task::new(
                 vec![model(mechanism), model(mechanism)],
                 plan.clone(),
-                room(mechanism),
+                collisions(mechanism),
                 criterion,
-                if criterion == Criterion::A { Robust::Worst } else { Robust::Mean },
+                if criterion == Criterion::A { ModelAggregation::Worst } else { ModelAggregation::Mean },
             );
             check(&task);
         }
@@ -132,7 +132,7 @@ fn check(task: &Task<'_>) {
         search.add_gradient(&x, f * table.count + i, 1.0, &mut gradient);
         let found = along(&gradient);
         // Closest points of segments may jump from end to end: the distance has kinks, at which differences are wrong.
-        let tolerance = if matches!(task.limits[f], Limit::Room(_)) { 1e-3 } else { 1e-6 };
+        let tolerance = if matches!(task.limits[f], Limit::Collision(_)) { 1e-3 } else { 1e-6 };
         assert!(
             (found - difference).abs() < tolerance * (1.0 + found.abs()),
             "{:?} {found} {difference}",

@@ -47,7 +47,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns a short description of a model.
-pub fn about(name: &str) -> Option<&'static str> {
+pub fn description(name: &str) -> Option<&'static str> {
     MODELS.iter().find(|m| m.name == name).map(|m| m.about)
 }
 

@@ -6,7 +6,7 @@ use super::defaults::Layered;
 use super::schema;
 use super::source::Source;
 use crate::Result;
-use crate::mesh::Filling;
+use crate::mesh::MassDistribution;
 
 /// Rule for computing a body's inertia from its geoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) struct Settings {
     /// Whether primitives are fitted to the axis-aligned bounding box.
     pub(super) fit_box: bool,
     /// Default mass distribution of meshes.
-    pub(super) mesh_filling: Filling,
+    pub(super) mesh_filling: MassDistribution,
     pub(super) gravity: Vector3<f64>,
     /// Whether equality constraints, joint limits, springs, dampers and dry friction are enabled.
     pub(super) equality: bool,
@@ -78,7 +78,7 @@ impl Settings {
             mesh_folder: String::new(),
             strip_path: false,
             fit_box: false,
-            mesh_filling: Filling::Legacy,
+            mesh_filling: MassDistribution::Legacy,
             gravity: Vector3::new(0.0, 0.0, -9.81),
             equality: true,
             limits: true,
@@ -134,7 +134,7 @@ impl Settings {
         }
         // Attribute of models before MuJoCo 3.2.7.
         if element.boolean("exactmeshinertia")? == Some(true) {
-            self.mesh_filling = Filling::Exact;
+            self.mesh_filling = MassDistribution::Exact;
         }
         if let Some(mass) = element.number("settotalmass")? {
             self.total_mass = (mass > 0.0).then_some(mass);

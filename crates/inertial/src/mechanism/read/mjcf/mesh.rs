@@ -12,7 +12,7 @@ use super::defaults::{Defaults, Layered};
 use super::orientation;
 use super::source::Source;
 use crate::Result;
-use crate::mesh::{Filling, Mesh};
+use crate::mesh::{MassDistribution, Mesh};
 use crate::spatial::{Inertia, Pose};
 
 /// Meshes of a model by name; each is read at the first use by a geom.
@@ -102,10 +102,10 @@ impl<'a> Meshes<'a> {
 fn inertia(asset: &Layered<'_>, files: Include<'_>, settings: &Settings) -> Result<Inertia<f64>> {
     let element = asset.element();
     let words = [
-        ("convex", Filling::Convex),
-        ("exact", Filling::Exact),
-        ("legacy", Filling::Legacy),
-        ("shell", Filling::Shell),
+        ("convex", MassDistribution::Convex),
+        ("exact", MassDistribution::Exact),
+        ("legacy", MassDistribution::Legacy),
+        ("shell", MassDistribution::Shell),
     ];
     let filling = asset.keyword("inertia", &words)?.unwrap_or(settings.mesh_filling);
     let mut mesh = match element.attribute("file").filter(|f| !f.is_empty()) {

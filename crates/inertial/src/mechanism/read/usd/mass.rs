@@ -9,7 +9,7 @@ use super::stage::{Node, Stage};
 use super::xform::{Frame, quaternion};
 use crate::Result;
 use crate::mechanism::Shape;
-use crate::mesh::{Filling, Mesh};
+use crate::mesh::{MassDistribution, Mesh};
 use crate::spatial::{Inertia, Pose};
 
 /// Default density (kg/m³).
@@ -254,13 +254,13 @@ fn mesh(
     let of_mesh = |e: crate::Error| node.error(e.to_string());
     let mesh = Mesh { points, triangles }.checked().map_err(of_mesh)?;
     match node.text("physics:approximation").unwrap_or("none") {
-        "convexHull" => mesh.inertia(Filling::Convex).map_err(of_mesh),
+        "convexHull" => mesh.inertia(MassDistribution::Convex).map_err(of_mesh),
         "boundingCube" | "boundingSphere" => Err(node
             .unsupported("a mesh approximated by a bounding box or sphere that a body gets its mass from")),
-        _ => mesh.inertia(Filling::Exact).or_else(|_| {
+        _ => mesh.inertia(MassDistribution::Exact).or_else(|_| {
             warnings
                 .push(format!("{}: the mesh is not closed: its mass is that of its convex hull", node.path));
-            mesh.inertia(Filling::Convex).map_err(of_mesh)
+            mesh.inertia(MassDistribution::Convex).map_err(of_mesh)
         }),
     }
 }

@@ -384,7 +384,7 @@ fn xacro(machine: &Machine<'_>, name: &'static str, values: &[Value]) -> Evaluat
     };
     match name {
         "load_yaml" => machine.load_yaml(text()?),
-        "abs_filename" => Ok(Value::text(&machine.beside(text()?))),
+        "abs_filename" => Ok(Value::text(&machine.resolve_path(text()?))),
         "dotify" => match values {
             [value @ Value::Dict(_)] => Ok(value.clone()),
             _ => Err(wrong()),

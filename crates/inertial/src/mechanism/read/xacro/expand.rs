@@ -270,7 +270,7 @@ impl Machine<'_> {
             None => false,
         };
         let _level = self.enter(element)?;
-        let path = self.beside(&name);
+        let path = self.resolve_path(&name);
         if path.contains(['*', '?', '[']) {
             return Err(self.at(element, Fault::unsupported("a pattern as the name of a file")));
         }

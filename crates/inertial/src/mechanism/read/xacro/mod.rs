@@ -55,9 +55,9 @@ pub trait Files {
 }
 
 /// Environment of a text without other files.
-pub struct Alone;
+pub struct NoFiles;
 
-impl Files for Alone {
+impl Files for NoFiles {
     fn text(&self, path: &str) -> Result<String, String> {
         super::no_includes(path)
     }
@@ -105,12 +105,12 @@ pub fn is_xacro(text: &str) -> bool {
 /// `file` is the name of the text's file; included files are relative to it. `arguments` are the values of its `<xacro:arg>`.
 ///
 /// ```
-/// use inertial::mechanism::read::xacro::{Alone, expand};
+/// use inertial::mechanism::read::xacro::{NoFiles, expand};
 /// let text = r#"<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 ///   <xacro:arg name="prefix" default="left_"/>
 ///   <xacro:macro name="rod" params="side l:=0.5"><link name="${side}rod" length="${2 * l}"/></xacro:macro>
 ///   <xacro:rod side="$(arg prefix)"/></robot>"#;
-/// let text = expand(text, "robot.xacro", &[("prefix".into(), "right_".into())], &Alone)?.text;
+/// let text = expand(text, "robot.xacro", &[("prefix".into(), "right_".into())], &NoFiles)?.text;
 /// assert!(text.contains(r#"<link name="right_rod" length="1.0"/>"#));
 /// # Ok::<(), inertial::Error>(())
 /// ```
@@ -232,7 +232,7 @@ impl Machine<'_> {
     }
 
     /// Returns a file name relative to the file being read.
-    fn beside(&self, name: &str) -> String {
+    fn resolve_path(&self, name: &str) -> String {
         let stack = self.stack.borrow();
         let folder = stack.last().and_then(|file| file.rsplit_once('/')).map(|(folder, _)| folder);
         match folder {
@@ -253,7 +253,7 @@ impl Machine<'_> {
     }
 
     fn load_yaml(&self, name: &str) -> Result<Value, Fault> {
-        let path = self.beside(name);
+        let path = self.resolve_path(name);
         let text = self.other_file(&path)?;
         yaml::read(self, &text)
             .map_err(|fault| Fault { message: format!("file \"{path}\": {}", fault.message), ..fault })
