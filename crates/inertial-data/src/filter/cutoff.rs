@@ -19,6 +19,9 @@ const LEAST_BANDWIDTHS: f64 = 2.0;
 /// Maximum share of noise in a joint's acceleration before the number of bandwidths is reduced: errors of the regressor bias estimates
 /// by the square of this share.
 const NOISE: f64 = 0.1;
+/// Maximum share of noise in the acceleration of any joint or of the base. The rows of the equations have half the cut-off, which
+/// reduces the share to less than a fifth: regressors are biased by less than 1 %.
+const NOISE_OF_ANY: f64 = 0.5;
 /// Frequency (Hz) above which links and gears deform and rigid-body models are invalid; a higher cut-off is used only if the motion
 /// requires it, within [`RIGID_BANDWIDTHS`].
 const RIGID_HZ: f64 = 100.0;
@@ -47,6 +50,10 @@ struct Vote<'n> {
     wanted: f64,
     /// Share of noise in the acceleration at the chosen cut-off.
     noise: f64,
+    /// Lowest cut-off that leaves the motion intact.
+    least: f64,
+    /// Highest cut-off for which the share of noise is at most [`NOISE_OF_ANY`].
+    highest: f64,
 }
 
 impl<'n> Vote<'n> {
@@ -61,9 +68,26 @@ impl<'n> Vote<'n> {
         let white = if derivatives == 1 { band.noise * rate * rate } else { band.noise };
         let noise = (2.0 * PI).powi(power - 1) * white / f64::from(power);
         let noise = if derivatives == 0 { 0.0 } else { noise };
-        let quiet = (NOISE * NOISE * band.acceleration / noise).powf(1.0 / f64::from(power));
-        let hz = wanted.min(quiet.max(least));
-        Self { name, band, hz, wanted, noise: (noise * hz.powi(power) / band.acceleration).sqrt() }
+        let with_share =
+            |share: f64| (share * share * band.acceleration / noise).powf(1.0 / f64::from(power));
+        let hz = wanted.min(with_share(NOISE).max(least));
+        let noise_at = |hz: f64| (noise * hz.powi(power) / band.acceleration).sqrt();
+        Self { name, band, hz, wanted, noise: noise_at(hz), least, highest: with_share(NOISE_OF_ANY) }
+    }
+
+    /// Returns the choice for a log of this rate, with a cut-off limited by the noise of another signal.
+    fn choice_limited_by(&self, noisy: &Self, hz: f64, rate: f64) -> Choice {
+        let hz = hz.clamp(LOWEST_CUTOFF * rate, HIGHEST * rate);
+        let (bandwidth, times) = (self.band.bandwidth_hz, hz / self.band.bandwidth_hz);
+        let note = format!(
+            "low-pass at {} Hz: {times:.1} times the motion's bandwidth of {} Hz, set by {}; a higher one would let too much noise \
+             into the acceleration of {}",
+            significant(hz, 4),
+            significant(bandwidth, 4),
+            self.name,
+            noisy.name
+        );
+        Choice { hz, notes: vec![note] }
     }
 
     /// Returns the choice for a log of this rate.
@@ -147,8 +171,15 @@ pub(crate) fn choose(
         let of_sensors = bandwidths.min(RIGID_BANDWIDTHS);
         votes.extend(band.map(|band| Vote::new(&layout.names[place], band, of_sensors, 0, rate)));
     }
-    let highest = votes.iter().max_by(|a, b| a.hz.total_cmp(&b.hz));
-    Ok(highest.map(|vote| vote.choice(rate)))
+    let Some(fastest) = votes.iter().max_by(|a, b| a.hz.total_cmp(&b.hz)) else { return Ok(None) };
+    let noisiest = votes.iter().min_by(|a, b| a.highest.total_cmp(&b.highest)).unwrap_or(fastest);
+    let least = votes.iter().map(|vote| vote.least).fold(0.0, f64::max);
+    let limit = noisiest.highest.max(least);
+    Ok(Some(if limit < fastest.hz {
+        fastest.choice_limited_by(noisiest, limit, rate)
+    } else {
+        fastest.choice(rate)
+    }))
 }
 
 /// Returns the filter and its cut-off.

@@ -33,7 +33,7 @@ use crate::estimation::consistent::joint_term_prior::{grounded_rotor_widths, rot
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Solver;
-use crate::estimation::least_squares::fit::{LeastSquares, stacked};
+use crate::estimation::least_squares::fit::{LeastSquares, information as data_information, stacked};
 use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, information};
 use crate::estimation::reduction::summary::Summary;
 use crate::estimation::warning::Warning;
@@ -105,6 +105,9 @@ pub struct ConsistentFit {
     /// Covariance of all inertial parameters. If only combinations are excited, each single parameter has the uncertainty of the
     /// prior.
     pub parameter_covariance: DMatrix<f64>,
+    /// Change of the unknowns per change of the unconstrained least-squares estimate: the covariance times the information of the
+    /// data. It is the identity if the data determine everything, and zero if the prior does.
+    pub(crate) response: DMatrix<f64>,
     /// Cost at the estimate.
     pub cost: f64,
     /// Proven lower bound of the cost over all consistent parameters.
@@ -145,8 +148,10 @@ impl ConsistentFit {
         let values = problem.unknowns(&solution.x);
         let weights = bounded_weights(summary, noise);
         let scores = summary.scores(equations, &weights, &values);
-        let [covariance, parameter_covariance] =
-            problem.covariances(&solution.x, equations.regrouping.parameters, &scores)?;
+        let factor = data_information(equations, summary, &weights)?.matrix();
+        let of_data = product(&factor.transpose(), &factor);
+        let [covariance, parameter_covariance, response] =
+            problem.covariances(&solution.x, equations.regrouping.parameters, &scores, &of_data)?;
         Ok(Self {
             parameters: solution.x.as_slice()[..equations.regrouping.parameters].to_vec(),
             rotors: {
@@ -156,6 +161,7 @@ impl ConsistentFit {
             },
             covariance,
             parameter_covariance,
+            response,
             values: values.as_slice().to_vec(),
             cost: solution.cost,
             lower_bound: solution.lower_bound,
@@ -351,14 +357,16 @@ impl ConsistentProblem {
         covariance(&self.conic, x, &self.to_unknowns)
     }
 
-    /// Computes the covariances of the unknowns and of the `count` inertial parameters, which are the first variables. If the logs
-    /// have blocks, the part of the data in both is that of the jackknife.
+    /// Computes the covariances of the unknowns and of the `count` inertial parameters, which are the first variables, and the
+    /// response of the unknowns to the least-squares estimate, whose information is `of_data`. If the logs have blocks, the part of
+    /// the data in both covariances is that of the jackknife.
     fn covariances(
         &self,
         x: &DVector<f64>,
         count: usize,
         scores: &[BlockScore],
-    ) -> Result<[DMatrix<f64>; 2]> {
+        of_data: &DMatrix<f64>,
+    ) -> Result<[DMatrix<f64>; 3]> {
         let n = self.to_unknowns.nrows();
         let mut map = DMatrix::zeros(n + count, x.len());
         map.view_mut((0, 0), (n, x.len())).copy_from(&self.to_unknowns);
@@ -366,6 +374,7 @@ impl ConsistentProblem {
         let both = covariance(&self.conic, x, &map)?;
         let mut unknowns = both.view((0, 0), (n, n)).into_owned();
         let mut parameters = both.view((n, n), (count, count)).into_owned();
+        let response = product(&unknowns, of_data);
         let cross = both.view((n, 0), (count, n)).into_owned();
         let root = Root::new(&unknowns)?;
         if let Some(jackknife) = Jackknife::new(scores, &root.factor) {
@@ -378,7 +387,7 @@ impl ConsistentProblem {
                 *covariance += jackknife.covariance(map, &seen, growth) - shown;
             }
         }
-        Ok([unknowns, parameters])
+        Ok([unknowns, parameters, response])
     }
 }
 

@@ -12,6 +12,7 @@ use crate::estimation::identification::criticism::{ReasonCode, Verdict, is_suspi
 use crate::estimation::identification::identify::IdentifyOptions;
 use crate::estimation::identification::residuals::Residual;
 use crate::estimation::identification::result::{Identification, TorqueLag};
+use crate::estimation::warning::Warning;
 
 /// Smallest squared ratio of a deviation to its standard error that is significant.
 const EVIDENCE: f64 = 25.0;
@@ -26,8 +27,16 @@ const SMALL_SHARE: f64 = 0.005;
 const SHARE_OF_LAG: f64 = 0.01;
 /// Squared ratio of the remaining lag to its standard error, from which a corrected lag is corrected once more.
 const EVIDENCE_OF_REST: f64 = 9.0;
+/// Smallest ratio of the lag in the whole band to that in the low band. A joint that reverses a few times in a short log can look like
+/// a lag in the low band, where its friction is smoothed.
+const LEAST_AGREEMENT: f64 = 0.1;
+/// Squared ratio of a deviation to its standard error that is needed in the low band too.
+const EVIDENCE_IN_BOTH: f64 = 9.0;
 /// Smallest number of samples of a diagnosis.
 const FEWEST: usize = 64;
+/// Smallest number of reversals of the joint that reverses most often. The errors of deviations come from sixteen blocks of the log,
+/// which are not independent if the motion hardly changes from block to block.
+const FEWEST_REVERSALS: usize = 6;
 /// Smallest lag (s) that is corrected. Smaller lags are the time between the readings of two sensors.
 const LEAST_LAG: f64 = 5e-4;
 /// Ratio of the largest speed of a joint to that of the fastest joint, below which the joint counts as at rest.
@@ -73,6 +82,13 @@ pub fn diagnose(
     // Bodies with reversed centres of mass explain much of a reversed gravity: it is tested for every log.
     let suspicious = is_suspicious(result.fit_relative_rms, &result.fit)
         || result.reasons.iter().any(|r| r.code == ReasonCode::Friction);
+    let is_short = excerpt.reversals().is_some_and(|most| most < FEWEST_REVERSALS);
+    if is_short {
+        result.warnings.push(Warning::NotDiagnosed { needed: FEWEST_REVERSALS });
+        if !suspicious {
+            return Ok(());
+        }
+    }
     let tried = if suspicious { Tried::All } else { Tried::Gravity };
     let noise: Vec<f64> = names
         .iter()
@@ -86,7 +102,7 @@ pub fn diagnose(
             let in_low_band = low.map(|low| deviations(equations, low, result, &noise, lengths.clone()));
             let found = deviations(equations, excerpt, result, &noise, lengths)?;
             match in_low_band {
-                Some(low) => Ok(with_clearer_lag(found, &low?)),
+                Some(low) => Ok(with_low_band(found, &low?)),
                 None => Ok(found),
             }
         },
@@ -106,27 +122,40 @@ pub fn diagnose(
     } else {
         check_still_joints(result, excerpt, &names);
         check_outliers(equations, result, excerpt, &names)?;
-        let most = found.iter().filter(|d| d.counts()).max_by(|a, b| a.explains.total_cmp(&b.explains));
+        let most = found.iter().filter(|d| d.counts() && !is_short).max_by(|a, b| a.explains.total_cmp(&b.explains));
         if let Some(deviation) = most {
             let (code, message) = reason(deviation);
             result.add_reason(code, Verdict::Doubtful, message);
         }
     }
-    result.deviations = found;
+    if !is_short {
+        result.deviations = found;
+    }
     Ok(())
 }
 
-/// Replaces the lag by that of the low band if it is clearer there. Noise, stick-slip and vibrations above the band of the motion make
-/// a lag appear too small and its error too. A fast motion shows it better in the whole band.
-fn with_clearer_lag(mut found: Vec<Deviation>, low: &[Deviation]) -> Vec<Deviation> {
-    let is_lag = |d: &&Deviation| d.kind == DeviationKind::Lag;
-    let place = found.iter().position(|d| is_lag(&d));
-    let (Some(place), Some(other)) = (place, low.iter().find(is_lag)) else { return found };
-    let evidence = |d: &Deviation| (d.value / d.std_error).powi(2);
-    let (own, in_low_band) = (evidence(&found[place]), evidence(other));
-    let explains_most = low.iter().all(|d| d.explains <= other.explains);
-    if own <= in_low_band.max(EVIDENCE) && (in_low_band < EVIDENCE || explains_most) {
-        found[place] = other.clone();
+/// Compares deviations with those of the low band.
+///
+/// The lag is replaced by that of the low band if it is clearer there. Noise, stick-slip and vibrations above the band of the motion
+/// make a lag appear too small and its error too. A fast motion shows it better in the whole band. Noise of positions also looks like
+/// errors of the model, because it is multiplied by the inertia of the bodies. The low band contains little of it, so it must show
+/// such an error too.
+fn with_low_band(mut found: Vec<Deviation>, low: &[Deviation]) -> Vec<Deviation> {
+    let lag_explains_most = |lag: &Deviation| low.iter().all(|d| d.explains <= lag.explains);
+    for own in &mut found {
+        let Some(other) = low.iter().find(|d| d.kind == own.kind && d.of == own.of) else { continue };
+        let agree = own.value * other.value > 0.0;
+        let is_better = if own.kind == DeviationKind::Lag {
+            let (whole, in_low_band) = (own.evidence(), other.evidence());
+            let clearer = whole <= in_low_band.max(EVIDENCE);
+            let lag_shown = agree && own.value.abs() >= LEAST_AGREEMENT * other.value.abs();
+            clearer && (in_low_band < EVIDENCE || (lag_explains_most(other) && lag_shown))
+        } else {
+            !(agree && other.is_evident(EVIDENCE_IN_BOTH, SMALL_SHARE))
+        };
+        if is_better {
+            *own = other.clone();
+        }
     }
     found
 }
@@ -199,6 +228,11 @@ impl Deviation {
     fn counts(&self) -> bool {
         let evident = self.is_evident(EVIDENCE, SHARE) || self.is_evident(EVIDENCE_ALONE, SMALL_SHARE);
         evident && self.kind.range().contains(&self.value.abs())
+    }
+
+    /// Returns the squared ratio of the value to its standard error.
+    fn evidence(&self) -> f64 {
+        (self.value / self.std_error).powi(2)
     }
 
     fn is_evident(&self, evidence: f64, share: f64) -> bool {

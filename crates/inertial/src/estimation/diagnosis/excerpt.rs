@@ -12,6 +12,9 @@ const LOW_HZ: f64 = 8.0;
 /// Rate of samples in the low band, in cut-offs.
 const RATE_PER_CUTOFF: f64 = 8.0;
 
+/// Smallest speed that counts as motion in one direction, relative to the highest speed of the joint.
+const COUNTED_SPEED: f64 = 0.1;
+
 /// Lags (s) of the forces that are tried because they are too large for a linearization.
 pub(crate) const LAGS: [f64; 12] =
     [-0.05, -0.03, -0.015, -0.008, 0.008, 0.015, 0.025, 0.04, 0.06, 0.09, 0.13, 0.18];
@@ -180,6 +183,21 @@ impl Excerpt {
         let rows = self.tau.len() / self.count.max(1);
         let own = |all: &[f64]| all[lag * rows..(lag + 1) * rows].to_vec();
         self.tau_later.chunks_exact((LAGS.len() * rows).max(1)).flat_map(own).collect()
+    }
+
+    /// Returns the number of reversals of the joint that reverses most often; `None` if no joint moves. Speeds below a tenth of the
+    /// highest one of the joint do not count, because they may be noise.
+    pub(crate) fn reversals(&self) -> Option<usize> {
+        let nv = self.v.len() / self.count.max(1);
+        let of_joint = |joint: usize| {
+            let speeds = || self.v.iter().skip(joint).step_by(nv);
+            let highest = speeds().fold(0.0_f64, |most, v| most.max(v.abs()));
+            let mut signs = speeds().filter(|v| v.abs() > COUNTED_SPEED * highest).map(|v| v.signum());
+            let mut last = signs.next()?;
+            let changes = signs.filter(|sign| std::mem::replace(&mut last, *sign) != *sign);
+            Some(changes.count())
+        };
+        (0..nv).filter_map(of_joint).max()
     }
 
     /// Returns the number of samples.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 
 use crate::estimation::consistent::bounds::Bounds;
 use crate::estimation::consistent::intervals::{IntervalOptions, intervals};
@@ -213,17 +213,14 @@ fn estimate_robust(
 
 /// Adds the uncertainty due to omitted terms to a covariance.
 ///
-/// A doubt contains the change of the least-squares estimate. If an unknown is determined by the prior instead of the data, the
-/// estimate changes less, in proportion to the share of the data in its variance.
-fn widen(covariance: &mut DMatrix<f64>, of_data: &DMatrix<f64>, doubts: &[Doubt]) {
+/// A doubt contains the change of the least-squares estimate. `response` converts it to the change of an estimate with a prior.
+fn widen(covariance: &mut DMatrix<f64>, response: Option<&DMatrix<f64>>, doubts: &[Doubt]) {
     let unknowns = covariance.nrows();
-    let share = |j: usize| {
-        let own = of_data[(j, j)];
-        if own > 0.0 { (covariance[(j, j)] / own).clamp(0.0, 1.0) } else { 0.0 }
-    };
-    let shares = DVector::from_fn(unknowns, |j, _| share(j));
     for doubt in doubts.iter().filter(|doubt| doubt.change.len() == unknowns) {
-        let change = doubt.change.component_mul(&shares) * doubt.variance.sqrt();
+        let mut change = &doubt.change * doubt.variance.sqrt();
+        if let Some(response) = response {
+            change = response * change;
+        }
         covariance.ger(1.0, &change, &change, 1.0);
     }
 }
@@ -269,7 +266,7 @@ fn estimate(
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator != Estimator::Consistent) {
         squares = essential.fit.clone();
     }
-    let (mut credible, mut is_stopped) = (None, false);
+    let (mut credible, mut is_stopped, mut response) = (None, false, None);
     let (parameters, values, gap, mut covariance, rotors, spread) = if options.estimator
         == Estimator::Consistent
     {
@@ -291,6 +288,7 @@ fn estimate(
         // A search that stalls at the rounding error of the cost may have no bound, but its result is the best.
         is_stopped = matches!(fit.status, SolverStatus::Stopped | SolverStatus::StepLimit);
         let gap = fit.cost - fit.lower_bound;
+        response = Some(fit.response);
         (fit.parameters, fit.values, Some(gap), fit.covariance, fit.rotors, Some(fit.parameter_covariance))
     } else if options.least_norm {
         let (parameters, values) = least_norm(&equations.regrouping, &squares)?;
@@ -309,7 +307,7 @@ fn estimate(
         Some(asked) => intervals(equations, summary, &squares, &options.consistency(&prior), asked)?,
         None => Vec::new(),
     };
-    widen(&mut covariance, &squares.covariance, doubts);
+    widen(&mut covariance, response.as_ref(), doubts);
     let std_errors: Vec<f64> = covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect();
     let fit = validate(equations, summary, &values)?;
     let consistent = options.estimator == Estimator::Consistent;

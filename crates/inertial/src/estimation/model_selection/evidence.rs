@@ -48,6 +48,8 @@ const TYPICAL: f64 = 0.1;
 const UNDETERMINED: f64 = 1.0 / 3.0;
 /// Probability of a term, given the evidence of all joints, from which it is kept.
 const PROBABLE: f64 = 0.9;
+/// The same for friction or an offset that the log determines poorly: whose information is below that of the samples.
+const PROBABLE_OF_POOR: f64 = 0.5;
 /// Evidence from which a negative value is impossible rather than uncertain: two standard errors.
 const CLEARLY_NEGATIVE: f64 = 4.0;
 
@@ -337,12 +339,16 @@ impl Candidates<'_> {
         }
     }
 
+    /// Returns whether nearly all joints have a term of this kind.
+    fn exists_usually(&self, i: usize) -> bool {
+        matches!(self.terms[i].1, Term::Coulomb | Term::Viscous | Term::Offset)
+    }
+
     /// Returns whether the data neither determine nor contradict friction or an offset.
     fn is_undetermined(&self, i: usize) -> bool {
         let variance = self.fit.variance(self.rank + i);
-        let exists_usually = matches!(self.terms[i].1, Term::Coulomb | Term::Viscous | Term::Offset);
         let clearly_negative = self.is_impossible(i) && self.evidence(i) >= CLEARLY_NEGATIVE;
-        exists_usually && !clearly_negative && variance > UNDETERMINED.powi(2) * self.usual[i]
+        self.exists_usually(i) && !clearly_negative && variance > UNDETERMINED.powi(2) * self.usual[i]
     }
 
     /// Returns the estimate of a term if it exists; `None` if it is not excited.
@@ -357,8 +363,12 @@ impl Candidates<'_> {
 
     /// Returns the least needed term and the evidence that it needs; `None` if all terms are needed.
     fn worst(&self) -> Option<(usize, f64)> {
-        let probable: Vec<usize> =
-            self.probabilities().into_iter().filter(|(_, p)| *p >= PROBABLE).map(|(i, _)| i).collect();
+        let least = |i: usize| {
+            let poor = self.exists_usually(i) && self.log_information(i) < self.log_samples;
+            if poor { PROBABLE_OF_POOR } else { PROBABLE }
+        };
+        let probable = self.probabilities().into_iter().filter(|(i, p)| *p >= least(*i));
+        let probable: Vec<usize> = probable.map(|(i, _)| i).collect();
         let stays = |i: usize| self.is_undetermined(i) || (probable.contains(&i) && !self.is_impossible(i));
         let score = |i: usize| {
             let limit = self.limit(i);
