@@ -41,6 +41,11 @@ pub enum Warning {
         /// Joints.
         joints: Vec<String>,
     },
+    /// Log with too few reversals of the joints to test for lags, zero errors, lengths and gravity.
+    NotDiagnosed {
+        /// Number of reversals that are needed.
+        needed: usize,
+    },
     /// Combinations of unknowns that the motion does not excite.
     NotExcited {
         /// Number of combinations.
@@ -171,6 +176,7 @@ impl Coded for Warning {
             Self::DependentJoints { .. } => "dependent-joints",
             Self::RotorsNotSeparated { .. } => "rotors-not-separated",
             Self::ShortLog { .. } => "short-log",
+            Self::NotDiagnosed { .. } => "not-diagnosed",
             Self::NotExcited { .. } => "not-excited",
             Self::NotMeasured { .. } => "not-measured",
             Self::GuessedPrior { .. } => "guessed-prior",
@@ -224,6 +230,10 @@ impl fmt::Display for Warning {
                 "the log is too short to estimate the noise of {}: the average of all joints, relative to their forces, \
                  is used; record a longer log or use a higher cut-off",
                 joints.join(", ")
+            ),
+            Self::NotDiagnosed { needed } => write!(
+                f,
+                "no joint reverses {needed} times in the log: lags, zeros, lengths and gravity are not checked; record a longer motion"
             ),
             Self::NotExcited { missing, of, kind, names } => {
                 let named = names[..names.len().min(NAMED)].join(", ");

@@ -122,7 +122,8 @@ pub fn diagnose(
     } else {
         check_still_joints(result, excerpt, &names);
         check_outliers(equations, result, excerpt, &names)?;
-        let most = found.iter().filter(|d| d.counts() && !is_short).max_by(|a, b| a.explains.total_cmp(&b.explains));
+        let most =
+            found.iter().filter(|d| d.counts() && !is_short).max_by(|a, b| a.explains.total_cmp(&b.explains));
         if let Some(deviation) = most {
             let (code, message) = reason(deviation);
             result.add_reason(code, Verdict::Doubtful, message);
