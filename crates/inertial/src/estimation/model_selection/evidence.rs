@@ -345,7 +345,7 @@ pub(crate) fn select(
     let needed = log_samples + 2.0 * (open.len() as f64).ln();
     let (rank, keep) = (equations.rank(), vec![true; terms.len()]);
     let mut candidates = Candidates { terms, rank, open, keep, fit, needed };
-    let (names, mut choices, mut left_out) = (equations.row_names(), Vec::new(), Vec::new());
+    let (names, mut choices, mut left_out) = (equations.force_names(), Vec::new(), Vec::new());
     while let Some((i, limit)) = candidates.worst() {
         left_out.extend(candidates.left_out(i, limit));
         candidates.keep[i] = false;
