@@ -307,7 +307,9 @@ fn held_joints(error: inertial_data::Error, mechanism: &Mechanism, names: &[Stri
             let effect = format!("takes a map of the names: {map}").into();
             Error::Hint { reason, option: "columns", effect }
         }
-        None => Error::Hint { reason, option: "lock", effect: "locks joints that the log does not have".into() },
+        None => {
+            Error::Hint { reason, option: "lock", effect: "locks joints that the log does not have".into() }
+        }
     }
 }
 

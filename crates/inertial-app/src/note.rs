@@ -199,7 +199,10 @@ impl Note {
                 spell("force")
             ),
             Self::NotUsable => {
-                format!("the model was not written: the verdict is \"do not use\"; {} writes it anyway", spell("force"))
+                format!(
+                    "the model was not written: the verdict is \"do not use\"; {} writes it anyway",
+                    spell("force")
+                )
             }
             Self::NotJudged(names) => format!(
                 "{}: fewer than {} usable samples, too few to judge the model: the threshold is not met",
@@ -242,7 +245,10 @@ impl Note {
                 names.join(", ")
             ),
             Self::ActLikeLinks(names) => {
-                format!("{} cannot be separated from the inertia of their links and are included there", names.join(", "))
+                format!(
+                    "{} cannot be separated from the inertia of their links and are included there",
+                    names.join(", ")
+                )
             }
             Self::BaseHeld => format!("the base is held still: {} X,A lets it move", spell("base-motion")),
             Self::Lag { seconds, std_error } => format!(

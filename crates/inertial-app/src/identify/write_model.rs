@@ -65,8 +65,7 @@ pub(crate) fn written(
     shares.notes.into_iter().for_each(|note| context.note(&Note::Written(note)));
     let text = text.at(&model.label)?;
     let lag = lag.filter(|lag| lag.value != 0.0);
-    let joint_file =
-        if more || lag.is_some() { Some(joint_file::text(&text, all, lag)?) } else { None };
+    let joint_file = if more || lag.is_some() { Some(joint_file::text(&text, all, lag)?) } else { None };
     if joint_file.is_some() {
         let name = match &model.out {
             Some(out) => joint_file::joint_file(out).display().to_string(),

@@ -39,9 +39,12 @@ fn columns_are_listed_with_a_map_that_works() {
     assert_eq!(found["columns"][0]["greatest"], 14990.0);
     let text = run(&["columns", &path]);
     assert_eq!(text.status, 0);
-    for words in
-        ["J1 position [deg]", "5 columns, 3 recognized", "t = { column = \"time_ms\", unit = \"ms\" }", "[columns]"]
-    {
+    for words in [
+        "J1 position [deg]",
+        "5 columns, 3 recognized",
+        "t = { column = \"time_ms\", unit = \"ms\" }",
+        "[columns]",
+    ] {
         assert!(text.stdout.contains(words), "{words}: {}", text.stdout);
     }
     // Written map, with the line for currents completed.
@@ -195,7 +198,8 @@ const MOBILE: &str = "<robot name='mobile'><link name='trunk'><inertial><mass va
 
 /// Returns a log of [`MOBILE`] whose base moves by `amplitude` (m).
 fn mobile_log(amplitude: f64) -> String {
-    let mut text = String::from("t,q.hinge,tau.hinge,base.x,base.y,base.z,base.qx,base.qy,base.qz,base.qw,odd\n");
+    let mut text =
+        String::from("t,q.hinge,tau.hinge,base.x,base.y,base.z,base.qx,base.qy,base.qz,base.qw,odd\n");
     for i in 0..20_000 {
         let t = f64::from(i) / 100.0;
         let [q, tau, x] = [(3.0 * t).sin(), (5.0 * t).cos(), amplitude * (2.0 * t).sin()];
@@ -264,6 +268,9 @@ fn other_names_of_all_joints_are_mapped() {
         assert_eq!(listed.status, 0, "{}{}", listed.stdout, listed.stderr);
     }
     // With another number of joints, the names do not tell which is missing.
-    let path = folder.file("log.csv", log(["t", "q.hinge", "q.other", "tau.hinge", "x"], [1.0; 3]).replace("q.other", "y"));
+    let path = folder.file(
+        "log.csv",
+        log(["t", "q.hinge", "q.other", "tau.hinge", "x"], [1.0; 3]).replace("q.other", "y"),
+    );
     assert!(!refused(&["identify", &model, &path]).contains("takes a map"));
 }

@@ -49,12 +49,15 @@ fn a_torque_lag_is_estimated_corrected_and_reported() {
     let written = run(&["identify", "builtin:planar-2r", &late, "--out", &model, "--force"]);
     assert_eq!(written.status, 0, "{}", written.stderr);
     assert!(written.stderr.contains(&joints), "{}", written.stderr);
-    let file: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(&joints).unwrap()).unwrap();
+    let file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&joints).unwrap()).unwrap();
     assert_eq!((file["lag"]["value"].as_f64(), file["lag"]["std_error"].as_f64()), (Some(lag), Some(error)));
     let all = |run: &crate::common::Run| run.json()["relative_rms"].as_f64().unwrap();
     let kept = run(&["validate", &model, &late, "--json"]);
-    assert!(kept.stderr.contains("ms later than the motion, as ") && kept.stderr.contains("--lag 0"), "{}", kept.stderr);
+    assert!(
+        kept.stderr.contains("ms later than the motion, as ") && kept.stderr.contains("--lag 0"),
+        "{}",
+        kept.stderr
+    );
     assert!(all(&kept) < 1.2 * residual(&found), "{} {}", all(&kept), residual(&found));
     assert!(all(&run(&["validate", &model, &late, "--lag", "0", "--json"])) > 2.0 * all(&kept));
     // Files of earlier versions have no lag.
@@ -75,7 +78,17 @@ fn torques_that_a_log_lacks_have_no_residual() {
     let (motion, log) = (path("motion.json"), path("log.csv"));
     let quick = ["--duration", "20", "--starts", "1", "--iterations", "20", "--out", &motion];
     assert_eq!(run(&[&["design", "builtin:planar-2r"][..], &quick].concat()).status, 0);
-    let simulate = ["simulate", "builtin:planar-2r", &motion, "--rate", "200", "--noise", "tau=0.05", "--noise", "q=1e-4"];
+    let simulate = [
+        "simulate",
+        "builtin:planar-2r",
+        &motion,
+        "--rate",
+        "200",
+        "--noise",
+        "tau=0.05",
+        "--noise",
+        "q=1e-4",
+    ];
     assert_eq!(run(&[&simulate[..], &["--out", &log]].concat()).status, 0);
     let text = std::fs::read_to_string(&log).unwrap();
     let header = text.lines().next().unwrap();
@@ -91,7 +104,11 @@ fn torques_that_a_log_lacks_have_no_residual() {
         assert_eq!(found.status, 0, "{}", found.stderr);
         let json = found.json();
         let of = |k: usize| json["fit"][k]["relative_rms_raw"].as_f64().unwrap();
-        (json["fit_relative_rms_raw"].as_f64().unwrap(), [of(0), of(1)], json["fit"][1]["left_out"].as_f64().unwrap())
+        (
+            json["fit_relative_rms_raw"].as_f64().unwrap(),
+            [of(0), of(1)],
+            json["fit"][1]["left_out"].as_f64().unwrap(),
+        )
     };
     let (one, two) = (raw(&[&log]), raw(&[&log, &lacking]));
     // The same samples, up to the effect of the second log on the estimate.

@@ -87,11 +87,8 @@ pub(crate) fn position_units(layout: &Layout, survey: &Survey) -> Result<()> {
 pub(crate) fn doubted_length(low: f64, high: f64, speed: f64, limit: f64, column: &str) -> Option<String> {
     let reach = low.abs().max(high.abs());
     let limited = limit.is_finite() && limit > 0.0;
-    let doubtful = if limited {
-        reach > BEYOND_LENGTH * limit
-    } else {
-        high - low > WIDE_LENGTH && speed > FAST_LENGTH
-    };
+    let doubtful =
+        if limited { reach > BEYOND_LENGTH * limit } else { high - low > WIDE_LENGTH && speed > FAST_LENGTH };
     let why = if limited {
         format!("the limit is {}", significant(limit, 4))
     } else {

@@ -87,7 +87,10 @@ fn time_that_cannot_be_repaired() {
     let gap = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4.0));
     assert!(gap.contains("row 602") && gap.contains("29 % of the time is in gaps"), "{gap}");
     let endless = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4e9));
-    assert!(endless.contains("row 602") && endless.contains("the time jumps by 4000000000 s here"), "{endless}");
+    assert!(
+        endless.contains("row 602") && endless.contains("the time jumps by 4000000000 s here"),
+        "{endless}"
+    );
     assert!(endless.contains("split the log before this row"), "{endless}");
 }
 
@@ -103,7 +106,10 @@ fn units_that_are_unlikely() {
     assert!(degrees.contains("degrees"));
     // Positions of a slide in millimetres.
     let millimetres = scaled(3, 1e3);
-    assert!(millimetres.contains("column q3: a position of 1000 m (the limit is 3) is unlikely"), "{millimetres}");
+    assert!(
+        millimetres.contains("column q3: a position of 1000 m (the limit is 3) is unlikely"),
+        "{millimetres}"
+    );
     assert!(millimetres.contains(r#""q3" = { column = "q3", unit = "mm" }"#), "{millimetres}");
     let (names, mut columns) = clean(1000, 100.0);
     columns[3].iter_mut().for_each(|x| *x *= 1e3);

@@ -269,5 +269,8 @@ fn messages_show_the_form_of_an_entry() {
     let form = r#"expected the end of a loop such as {"body": "arm", "origin": {"xyz": [0, 0, 0.3]}}"#;
     assert!(message.contains("loops[0].predecessor") && message.contains(form), "{message}");
     let message = error(&loops("{\"body\": \"b\", \"origin\": 1}"));
-    assert!(message.contains(r#"expected an origin such as {"xyz": [0, 0, 0.1], "rpy": [0, 0, 0]}"#), "{message}");
+    assert!(
+        message.contains(r#"expected an origin such as {"xyz": [0, 0, 0.1], "rpy": [0, 0, 0]}"#),
+        "{message}"
+    );
 }

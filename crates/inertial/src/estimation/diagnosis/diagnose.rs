@@ -245,10 +245,7 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
         }
         Reading::ExchangedTorques(i, j) => (
             ReasonCode::Order,
-            format!(
-                "the torques of {} and {} seem to be swapped; after swapping them,",
-                names[i], names[j]
-            ),
+            format!("the torques of {} and {} seem to be swapped; after swapping them,", names[i], names[j]),
         ),
         Reading::NegatedMotion(joint) => (
             ReasonCode::Sign,
@@ -260,25 +257,16 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
         ),
         Reading::ReversedAxis(joint) => (
             ReasonCode::Sign,
-            format!(
-                "the axis of {} seems to be reversed in the model; after reversing it,",
-                names[joint]
-            ),
+            format!("the axis of {} seems to be reversed in the model; after reversing it,", names[joint]),
         ),
         Reading::ExchangedMotions(i, j) => (
             ReasonCode::Order,
-            format!(
-                "the motions of {} and {} seem to be swapped; after swapping them,",
-                names[i], names[j]
-            ),
+            format!("the motions of {} and {} seem to be swapped; after swapping them,", names[i], names[j]),
         ),
         Reading::Gravity(g) => {
             // Adding zero turns a negative zero into zero.
             let numbers = [g.x, g.y, g.z].map(|x| significant(x + 0.0, 3)).join(",");
-            (
-                ReasonCode::Gravity,
-                format!("it seems to have another direction; with gravity {numbers},"),
-            )
+            (ReasonCode::Gravity, format!("it seems to have another direction; with gravity {numbers},"))
         }
     }
 }

@@ -292,9 +292,7 @@ impl Criticism {
         } else {
             "without a bound on its distance from the best fit".to_owned()
         };
-        let message = format!(
-            "the search for consistent bodies was stopped {distance}; let it run longer"
-        );
+        let message = format!("the search for consistent bodies was stopped {distance}; let it run longer");
         self.add(ReasonCode::NotConverged, Verdict::Doubtful, message);
     }
 
