@@ -9,7 +9,8 @@ use inertial_data::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::logs::{LogOptions, TEXT_LIMIT, timed};
+use crate::logs::{LogOptions, TEXT_LIMIT, other_names, timed};
+use crate::note::as_flag;
 use crate::{Context, Located, Model, Result};
 
 /// Options of the listing.
@@ -43,6 +44,10 @@ pub struct Outcome {
     pub columns: Vec<Column>,
     /// Column map in TOML that is equivalent to this interpretation.
     pub map: String,
+    /// Number of rows from which the first, smallest and largest values are taken; zero if none were read.
+    pub rows: usize,
+    /// Whether these are all rows of the log.
+    pub all_rows: bool,
     /// Description of the columns that the model requires and the log lacks; present only with a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
@@ -56,6 +61,9 @@ pub struct Column {
     /// Name as a column of a robot's log, such as `t`, `q1` or `tau.elbow`; absent if the column is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Whether `identify` uses the column with the model; absent without a model, or if columns are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<bool>,
     /// Unit, if it is not the SI unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
@@ -99,16 +107,18 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     let own = if is_selected { automatic } else { until(Selection::Map) };
     let numbers: Vec<usize> = (0..names.len()).filter(|&k| reader.is_number(k)).collect();
     // Reading the first rows consumes the reader, so the file is opened again below.
-    let mut first = None;
+    let (mut first, mut all_rows) = (None, false);
     if options.log != "-" && !numbers.is_empty() {
         reader.select(&numbers);
         // Text in later rows must not prevent the listing.
         first = reader.next_rows().ok().flatten();
+        all_rows = matches!(reader.next_rows(), Ok(None));
         let source = source.clone().with(|s| s.every_topic = !is_selected);
         reader = context.inputs.log(&options.log, &source)?;
     }
     let source = source.with(|s| s.raw = false);
     let recognition = Recognition::of(&names[..own], &source.joints);
+    let mut used = None;
     let (targets, missing) = if !is_selected {
         let target = |c: &RecognizedColumn| c.target.clone().unwrap_or_else(|| c.name.clone());
         let text = if own > 1 { "use a column map" } else { "select a topic with joint states" };
@@ -116,10 +126,15 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         (recognition.columns().iter().map(target).collect(), missing)
     } else if is_named || mapped {
         let reader = timed(with_standard_names(reader, &source)?, &options.log, options.rate)?;
-        (
-            reader.names().to_vec(),
-            model.and_then(|m| missing(m, &options.log, reader.names(), reader.advice())),
-        )
+        let missing = match model.map(|m| matching(m, &options.log, reader.names(), reader.advice())) {
+            Some(Err(text)) => Some(text),
+            Some(Ok(columns)) => {
+                used = Some(columns);
+                None
+            }
+            None => None,
+        };
+        (reader.names().to_vec(), missing)
     } else {
         (names.clone(), model.map(|_| "the columns have no names: fill in the map".to_owned()))
     };
@@ -135,7 +150,13 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         let values = values(k);
         let is_number = numbers.contains(&k);
         let target = known.columns()[k].target.clone();
+        let used = used.as_ref().filter(|_| target.is_some()).map(|used| used.contains(&k));
+        let is_of_base = |name: &String| name.starts_with("base.") || name.starts_with("wrench.");
         let reason = match () {
+            () if used == Some(false) && target.as_ref().is_some_and(is_of_base) => {
+                format!("of a floating base: {} floating uses it", as_flag("base"))
+            }
+            () if used == Some(false) => "not a quantity of this model".to_owned(),
             () if of_map && target.is_none() => "replaced by the column map".to_owned(),
             () if of_map => "by the column map".to_owned(),
             () if !is_number && target.is_none() => "not numeric".to_owned(),
@@ -144,6 +165,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         Column {
             name: name.clone(),
             target,
+            used,
             unit: if of_map { None } else { found.unit.map(str::to_owned) },
             reason,
             first: values.map(|v| v[0]),
@@ -154,6 +176,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     let others = names.iter().enumerate().skip(own).map(|(k, name)| Column {
         name: name.clone(),
         target: None,
+        used: None,
         unit: None,
         reason: match selections[k] {
             Selection::Topic => "joint states of another topic: select this topic".to_owned(),
@@ -168,7 +191,8 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     if let Some(joints) = model.and_then(|m| unknown_joints(m, &targets)) {
         map.insert_str(0, &joints);
     }
-    Ok(Outcome { schema: SCHEMA, log: options.log.clone(), columns, map, missing })
+    let rows = first.as_ref().map_or(0, |rows| rows.lines.len());
+    Ok(Outcome { schema: SCHEMA, log: options.log.clone(), columns, map, rows, all_rows, missing })
 }
 
 /// Returns the first, smallest and largest value of a column.
@@ -179,17 +203,33 @@ fn range(rows: &LogRows, slot: usize) -> Option<[f64; 3]> {
     Some([first, least, greatest])
 }
 
-/// Describes the columns that the model requires and the log lacks.
-fn missing(model: &Model, log: &str, names: &[String], advice: Option<String>) -> Option<String> {
+/// Returns the columns that `identify` uses, or a description of those that the model requires and the log lacks.
+fn matching(
+    model: &Model,
+    log: &str,
+    names: &[String],
+    advice: Option<String>,
+) -> Result<Vec<usize>, String> {
     let options = DataOptions::default().with(|o| o.torques = Requirement::Required);
-    let error = Columns::matching(&model.mechanism, log, names, &options).err()?;
-    let text = crate::Error::from(error).to_string();
-    let text = text.strip_prefix(&format!("{log}: ")).unwrap_or(&text).to_owned();
-    Some(advice.map_or(text.clone(), |advice| format!("{text}; {advice}")))
+    let Columns { t, q, dq, ddq, tau, extra, .. } = Columns::matching(&model.mechanism, log, names, &options)
+        .map_err(|error| {
+            let text = crate::Error::from(error).to_string();
+            let text = text.strip_prefix(&format!("{log}: ")).unwrap_or(&text).to_owned();
+            advice.map_or(text.clone(), |advice| format!("{text}; {advice}"))
+        })?;
+    // Quantities of other sensors are used by identifications of payloads, of bases and of free flights.
+    let others = ["contact.", "ft.", "acc.", "gyro.", "alpha.", "momentum."];
+    let is_other = |name: &String| others.iter().any(|prefix| name.starts_with(prefix));
+    let others = names.iter().enumerate().filter(|(_, name)| is_other(name)).map(|(k, _)| k);
+    let of_joints = [q, dq, ddq, tau].into_iter().flatten().flatten();
+    Ok(of_joints.chain(extra).chain([t]).chain(others).collect())
 }
 
 /// Returns a line for the user to complete if the log names joints that the model does not have.
 fn unknown_joints(model: &Model, targets: &[String]) -> Option<String> {
+    if let Some(joints) = other_names(&model.mechanism, targets) {
+        return Some(format!("# names of the joints, by their names or order: check them\n{joints}\n"));
+    }
     let known = |joint: &str| model.mechanism.joints().iter().any(|j| j.name == joint);
     let positions = targets.iter().filter_map(|target| target.strip_prefix("q."));
     let unknown: Vec<String> =

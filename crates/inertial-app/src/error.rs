@@ -1,5 +1,6 @@
 //! Error type of the jobs.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use inertial_data::AbsentColumn;
@@ -32,7 +33,7 @@ pub enum Error {
         /// Name of the option that helps.
         option: &'static str,
         /// Effect of the option.
-        effect: &'static str,
+        effect: Cow<'static, str>,
     },
     /// Interruption by the caller.
     Interrupted,
@@ -61,6 +62,11 @@ impl Error {
             Self::Data(error @ inertial_data::Error::Columns { absent: Some(AbsentColumn::Time), .. }) => {
                 format!("{error}; {} sets the sampling rate (Hz) of a log without times", spell("rate"))
             }
+            Self::Data(error @ inertial_data::Error::Units { .. }) => format!(
+                "{error}; {} takes a map with units, {} accepts the values as they are",
+                spell("columns"),
+                spell("trust-units")
+            ),
             Self::Data(error) => error.to_string(),
             Self::Io(error) => inertial_data::plain_io(error),
             Self::Json(error) => error.to_string(),

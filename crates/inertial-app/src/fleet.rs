@@ -55,7 +55,7 @@ pub fn run(
     let wanted = options.estimate.options(model, subject, context)?;
     let result = identify_fleet(&equations, robots, carried, &wanted)?;
     let new = if options.write {
-        Some(written(model, &result.common.parameters, Some(&result.common.joints), context)?)
+        Some(written(model, &result.common.parameters, Some(&result.common.joints), None, context)?)
     } else {
         None
     };

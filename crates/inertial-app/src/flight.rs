@@ -128,8 +128,11 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let validation = (kept.len() > 0).then_some(&validation);
     let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), &wanted)
         .at(options.logs.join(", "))?;
-    let text =
-        if options.write { Some(written(model, &result.parameters, None, context)?.text) } else { None };
+    let text = if options.write {
+        Some(written(model, &result.parameters, None, None, context)?.text)
+    } else {
+        None
+    };
     let page_data = if options.draw {
         let estimated = mechanism.clone().with_parameters(&result.parameters)?;
         let mut tracks = Vec::new();

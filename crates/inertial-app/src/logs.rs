@@ -275,7 +275,7 @@ impl LogOptions {
         let log = PreparedLog::with_progress(mechanism, &mut reader, &options, &mut |share| {
             context.progress.share(PREPARED * share);
         })
-        .map_err(held_joints)?;
+        .map_err(|error| held_joints(error, mechanism, reader.names()))?;
         for text in log.notes() {
             context.note(&Note::Log { log: name.to_owned(), text: text.clone() });
         }
@@ -294,16 +294,55 @@ pub(crate) fn timed(reader: Box<dyn Reader>, name: &str, rate: Option<f64>) -> R
     Ok(Box::new(TimedRows::new(reader, rate)))
 }
 
-/// Adds a hint about the option that locks a joint missing from the log.
-fn held_joints(error: inertial_data::Error) -> Error {
-    match error {
-        inertial_data::Error::Columns { absent: Some(AbsentColumn::JointPosition), .. } => Error::Hint {
-            reason: error.to_string(),
-            option: "lock",
-            effect: "locks joints that the log does not have",
-        },
-        _ => Error::Data(error),
+/// Adds a hint about a joint missing from the log: the column map if the log has other names for all joints, otherwise the option
+/// that locks the joint.
+fn held_joints(error: inertial_data::Error, mechanism: &Mechanism, names: &[String]) -> Error {
+    let is_missing =
+        matches!(&error, inertial_data::Error::Columns { absent: Some(AbsentColumn::JointPosition), .. });
+    if !is_missing {
+        return Error::Data(error);
     }
+    let reason = error.to_string();
+    match other_names(mechanism, names) {
+        Some(map) => {
+            let effect = format!("takes a map of the names: {map}").into();
+            Error::Hint { reason, option: "columns", effect }
+        }
+        None => {
+            Error::Hint { reason, option: "lock", effect: "locks joints that the log does not have".into() }
+        }
+    }
+}
+
+/// Returns the line `joints = { … }` of a column map if the log has as many positions as the model has joints, some of them under other
+/// names. Joints are matched by the model's name within that of the log, otherwise by their order.
+pub(crate) fn other_names(mechanism: &Mechanism, names: &[String]) -> Option<String> {
+    let is_single = |name: &&String| mechanism.joints().iter().any(|joint| joint.name == **name);
+    let all = mechanism.position_names();
+    let joints: Vec<&String> = all.iter().filter(is_single).collect();
+    let logged: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix("q.")).collect();
+    let open: Vec<&str> =
+        logged.iter().copied().filter(|name| !joints.iter().any(|joint| *joint == name)).collect();
+    let wanted: Vec<&str> =
+        joints.iter().map(|joint| joint.as_str()).filter(|joint| !logged.contains(joint)).collect();
+    if open.is_empty() || open.len() != wanted.len() || logged.len() != joints.len() {
+        return None;
+    }
+    let within = |name: &str| {
+        let longest = wanted.iter().filter(|joint| name.contains(**joint)).max_by_key(|joint| joint.len());
+        longest.copied()
+    };
+    let mut matched: Vec<Option<&str>> = open.iter().map(|name| within(name)).collect();
+    let is_complete = wanted.iter().all(|joint| matched.contains(&Some(joint)));
+    if !is_complete {
+        matched = wanted.iter().map(|joint| Some(*joint)).collect();
+    }
+    let pairs: Vec<String> = open
+        .iter()
+        .zip(matched)
+        .map(|(name, joint)| format!("{name:?} = {:?}", joint.unwrap_or_default()))
+        .collect();
+    Some(format!("joints = {{ {} }}", pairs.join(", ")))
 }
 
 /// Summarizes a prepared log.
@@ -313,6 +352,7 @@ pub fn summarize(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
     let mut data = Measurements::new(samples, &log.tau);
     data.tau_raw = Some(&log.tau_raw);
     data.keep = Some(&log.keep);
+    data.measured = Some(&log.measured);
     if !equations.joint_model().columns.is_empty() {
         data.columns = Some(&log.extra);
     }

@@ -1,5 +1,6 @@
 //! Models: text, description, and the mechanism built from it.
 
+mod base;
 pub mod joint_file;
 mod lock;
 mod meshes;
@@ -7,6 +8,7 @@ mod target;
 mod text;
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::read::Format;
@@ -87,6 +89,8 @@ pub struct Model {
     pub lock: Vec<Setting>,
     /// Mechanism of the model.
     pub mechanism: Mechanism,
+    /// Path to which the model is written, if known.
+    pub(crate) out: Option<PathBuf>,
     /// Same model in the format of the output, if that differs.
     target: Option<Box<Model>>,
 }
@@ -110,7 +114,18 @@ impl Model {
         let mechanism = builder.build(&build).at(&label)?;
         check_names(&mechanism).at(&label)?;
         let lock = options.lock.clone();
-        Ok(Self { label, text, is_scene, builder, mesh_files, options: build, lock, mechanism, target: None })
+        Ok(Self {
+            label,
+            text,
+            is_scene,
+            builder,
+            mesh_files,
+            options: build,
+            lock,
+            mechanism,
+            out: None,
+            target: None,
+        })
     }
 
     /// Loads another model with the same options.
@@ -137,6 +152,7 @@ impl Model {
             options,
             lock: Vec::new(),
             mechanism,
+            out: None,
             target: None,
         })
     }

@@ -34,10 +34,19 @@ pub enum Note {
     },
     /// Warning of the library about a model.
     Model(String),
-    /// Identified joint values that the model format cannot represent.
-    NotInModel,
+    /// Identified joint values that the model format cannot represent, with the name of the file that has them.
+    NotInModel(String),
     /// Joint file beside the model from which joint terms are read.
     JointFile(String),
+    /// Lag of the torques that is read from the joint file of a model.
+    LagOfJointFile {
+        /// Lag (s).
+        seconds: f64,
+        /// Standard error of the lag, if it was estimated.
+        std_error: Option<f64>,
+        /// Name of the joint file.
+        file: String,
+    },
     /// Joint file that belongs to another version of the model.
     OtherJointFile(String),
     /// Reflected rotor inertias that a URDF cannot represent.
@@ -63,6 +72,10 @@ pub enum Note {
     MixedPreparation([String; 2]),
     /// Trajectory without the motion of a floating base.
     BaseRests,
+    /// Base that floats because the logs contain its motion.
+    BaseFloats,
+    /// Base that remains fixed because it does not move in the logs.
+    BaseDoesNotMove,
     /// Wheels of a robot that does not fly.
     WheelsLocked,
     /// Unused columns.
@@ -104,6 +117,8 @@ pub enum Note {
     },
     /// Joints with terms of a joint model or coupled drives, which no export format supports.
     NotExported(Vec<String>),
+    /// Exported bodies of a result that consist of several links, with these links.
+    MergedBodies(Vec<(String, Vec<String>)>),
     /// Links that joints move relative to the load of a controller.
     NotInLoad {
         /// Link of the load.
@@ -120,8 +135,9 @@ impl Coded for Note {
         match self {
             Self::Log { .. } => "log",
             Self::Model(_) => "model",
-            Self::NotInModel => "not-in-model",
+            Self::NotInModel(_) => "not-in-model",
             Self::JointFile(_) => "joint-file",
+            Self::LagOfJointFile { .. } => "joint-file-lag",
             Self::OtherJointFile(_) => "other-joint-file",
             Self::NoRotorsInUrdf => "no-rotors-in-urdf",
             Self::Written(_) => "written",
@@ -132,6 +148,8 @@ impl Coded for Note {
             Self::ValidatedWithFitted(_) => "validated-with-fitted",
             Self::MixedPreparation(_) => "mixed-preparation",
             Self::BaseRests => "base-rests",
+            Self::BaseFloats => "base-floats",
+            Self::BaseDoesNotMove => "base-does-not-move",
             Self::WheelsLocked => "wheels-locked",
             Self::UnusedColumns(_) => "unused-columns",
             Self::NotLogged(_) => "not-logged",
@@ -144,6 +162,7 @@ impl Coded for Note {
             Self::Mesh { .. } => "mesh",
             Self::LeftOut { .. } => "left-out",
             Self::NotExported(_) => "not-exported",
+            Self::MergedBodies(_) => "merged-bodies",
             Self::NotInLoad { .. } => "not-in-load",
         }
     }
@@ -155,12 +174,18 @@ impl Note {
         match self {
             Self::Log { log, text } => format!("{log}: {text}"),
             Self::Model(text) | Self::Written(text) => text.clone(),
-            Self::NotInModel => {
-                "the model format cannot hold all joint values (offsets, rotor inertias, some friction): all of them are in \
-                 NAME.joints.json beside the model, which validate and export read"
-                    .into()
-            }
+            Self::NotInModel(file) => format!(
+                "the model format cannot hold all joint values (offsets, rotor inertias, some friction, a lag): all of them are in \
+                 {file}, which validate and export read"
+            ),
             Self::JointFile(name) => format!("the joint terms are read from {name}"),
+            Self::LagOfJointFile { seconds, std_error, file } => format!(
+                "the torques are taken as recorded {}{} ms {} than the motion, as {file} states; {} 0 corrects no lag",
+                significant(1e3 * seconds.abs(), 3),
+                std_error.map_or(String::new(), |error| format!(" ± {}", significant(1e3 * error, 1))),
+                if *seconds < 0.0 { "earlier" } else { "later" },
+                spell("lag")
+            ),
             Self::OtherJointFile(name) => {
                 format!("{name} was written for another version of the model and is not used")
             }
@@ -174,7 +199,10 @@ impl Note {
                 spell("force")
             ),
             Self::NotUsable => {
-                format!("the model was not written: the verdict is \"do not use\"; {} writes it anyway", spell("force"))
+                format!(
+                    "the model was not written: the verdict is \"do not use\"; {} writes it anyway",
+                    spell("force")
+                )
             }
             Self::NotJudged(names) => format!(
                 "{}: fewer than {} usable samples, too few to judge the model: the threshold is not met",
@@ -191,6 +219,14 @@ impl Note {
                 "{a} and {b} were prepared with different options (filter, joints, slow samples): their residuals are not comparable"
             ),
             Self::BaseRests => "no columns base.x … base.qw: the base is taken as fixed".into(),
+            Self::BaseFloats => format!(
+                "the logs contain the motion of the base (base.*): it is taken as floating, as with {0} floating; {0} fixed keeps it fixed",
+                spell("base")
+            ),
+            Self::BaseDoesNotMove => format!(
+                "the base does not move in the logs and is taken as fixed: base.* is not used; {} floating uses it",
+                spell("base")
+            ),
             Self::WheelsLocked => {
                 format!("wheels turn only with {} momentum: here they are taken as locked", spell("measured"))
             }
@@ -209,7 +245,10 @@ impl Note {
                 names.join(", ")
             ),
             Self::ActLikeLinks(names) => {
-                format!("{} cannot be separated from the inertia of their links and are included there", names.join(", "))
+                format!(
+                    "{} cannot be separated from the inertia of their links and are included there",
+                    names.join(", ")
+                )
             }
             Self::BaseHeld => format!("the base is held still: {} X,A lets it move", spell("base-motion")),
             Self::Lag { seconds, std_error } => format!(
@@ -239,6 +278,16 @@ impl Note {
             Self::LeftOut { kernels, reason } => format!("left out: {kernels}: {reason}"),
             Self::NotExported(joints) => {
                 format!("terms of a joint model and coupled drives are left out: {}", joints.join(", "))
+            }
+            Self::MergedBodies(bodies) => {
+                let bodies: Vec<String> =
+                    bodies.iter().map(|(name, links)| format!("{name} ({})", links.join(" + "))).collect();
+                format!(
+                    "links that are fixed together are exported as one body: {}; give such a body the whole inertia and \
+                     remove those of its other links, or export the model with {} RESULT, which distributes them over the links",
+                    bodies.join(", "),
+                    spell("values")
+                )
             }
             Self::NotInLoad { link, links, joints } => format!(
                 "the load of {link} does not include {} (moved by {}); {} JOINT=VALUE includes such links",

@@ -275,6 +275,7 @@ impl Recording {
         let mut data = Measurements::new(samples, &forces.tau);
         data.tau_raw = Some(&forces.raw);
         data.keep = Some(&forces.keep);
+        data.measured = Some(&forces.measured);
         data.columns = (self.formulas > 0).then_some(&columns[..]);
         (data.independent, data.beyond) = (log.independent(), beyond);
         work(log, &forces, data)
@@ -286,6 +287,8 @@ impl Recording {
         let (nv, rows) =
             (equations.coordinates(), equations.coordinates() + 6 * usize::from(equations.has_base_wrench()));
         let mut out = Forces::default();
+        out.measured.clone_from(&log.measured);
+        out.measured.resize(rows, true);
         for s in 0..log.len() {
             out.tau.extend_from_slice(&log.tau[s * nv..(s + 1) * nv]);
             out.raw.extend_from_slice(&log.tau_raw[s * nv..(s + 1) * nv]);
@@ -413,6 +416,8 @@ struct Forces {
     tau: Vec<f64>,
     raw: Vec<f64>,
     keep: Vec<bool>,
+    /// Whether each force is measured in the log.
+    measured: Vec<bool>,
 }
 
 /// Finds columns such as `contact.LINK.fx` in a log, and adds them to the additional ones.

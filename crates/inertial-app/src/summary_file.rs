@@ -6,7 +6,7 @@ use std::path::Path;
 use inertial::estimation::Summary;
 use serde::Serialize;
 
-use crate::{Context, Error, Located as _, Result, ensure};
+use crate::{Context, Error, Located as _, Result, ensure, ensure_option};
 
 /// First bytes of a packed summary.
 const PACKED: &[u8] = b"inertial-summary-1\n";
@@ -21,6 +21,17 @@ const LIMIT: u64 = 256 << 20;
 /// Returns whether a file with this name is read as a summary: it ends in `.summary` or `.json`.
 pub fn is_summary_name(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json" || e == "summary")
+}
+
+/// Checks the name of a summary to be written: with another name, it would not be recognized as a summary.
+pub fn check_name(path: &Path) -> Result<()> {
+    ensure_option!(
+        is_summary_name(path),
+        "summary-out",
+        "{}: expected a name ending in .summary or .json",
+        path.display()
+    );
+    Ok(())
 }
 
 /// Returns the content of a summary file: JSON if its name ends in `.json`, else packed.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice;
 use crate::curves::{Curves, LogSegment};
 use crate::logs::LogOptions;
+use crate::model::joint_file::JointValues;
 use crate::recording::Recording;
 use crate::summary_file::saved_summary;
 use crate::{Context, Located, Model, Note, Result, ensure, ensure_option, flight};
@@ -78,7 +79,12 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         let measured = Some(Measured::Momentum.name());
         return Ok(Outcome { measured, result, passed, threshold: options.threshold, curves });
     }
-    let joints = model.joint_values(context)?;
+    let JointValues { joints, lag, file } = model.joint_values(context)?;
+    let mut preparation = options.log.clone();
+    if let Some(lag) = lag.filter(|_| options.log.lag.is_none()) {
+        preparation.lag = Some(lag.value);
+        context.note(&Note::LagOfJointFile { seconds: lag.value, std_error: lag.std_error, file });
+    }
     let (equations, values) =
         Equations::with_joint_values(&model.mechanism, &joints, DEFAULT_SNAP).at(&model.label)?;
     let mut summary = Summary::empty(&equations);
@@ -89,7 +95,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
             saved_summary(context, name)?.is_none(),
             "{name}: is a summary: validation needs the log itself"
         );
-        let mut log = Recording::open(context, &options.log, &equations, None, name)?;
+        let mut log = Recording::open(context, &preparation, &equations, None, name)?;
         let all = 0..log.len();
         summary.merge(&log.summary(context, &equations, all, None)?)?;
         if options.draw {

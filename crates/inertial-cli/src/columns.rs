@@ -6,6 +6,7 @@ use anyhow::Result;
 use inertial_app::Model;
 use inertial_app::columns::{Options, run as list};
 use inertial_app::disk::OutputFiles;
+use inertial_app::logs::LogOptions;
 use inertial_report::columns as text;
 
 use crate::options::{ModelArgs, OUTPUT};
@@ -62,6 +63,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     shell.reserve(&args.out)?;
     let model =
         args.model.as_ref().map(|m| Model::load(m, &args.options.options(), shell.disk())).transpose()?;
+    let log = LogOptions::default().with(|o| {
+        o.columns.clone_from(&args.columns);
+        o.topic.clone_from(&args.topic);
+        o.rate = args.rate;
+    });
+    // As identify does.
+    let float = |model: Model| model.float_logged_base(&[args.log.clone()], &log, &shell.context());
+    let model = model.map(float).transpose()?;
     let options = Options::default().with(|o| {
         o.log.clone_from(&args.log);
         o.columns.clone_from(&args.columns);

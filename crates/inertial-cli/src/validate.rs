@@ -62,7 +62,9 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     shell.reserve(args.pictures.outputs())?;
     let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
-    let model = model.hold_unlogged(&args.logs, &args.log.options(), &shell.context())?;
+    let (log, context) = (args.log.options(), shell.context());
+    let model = model.float_logged_base(&args.logs, &log, &context)?;
+    let model = model.hold_unlogged(&args.logs, &log, &context)?;
     let options = Options::default().with(|o| {
         o.logs.clone_from(&args.logs);
         o.measured = args.measured;
@@ -70,7 +72,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         o.log = args.log.options();
         o.draw = args.pictures.wanted();
     });
-    let context = shell.context();
     let mut outcome = validate(&model, &options, &context)?;
     let mut files = OutputFiles::new(shell.disk());
     let drawn = args.pictures.draw(shell, &options.files(), &mut files, |origin| {

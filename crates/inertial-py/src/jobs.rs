@@ -367,6 +367,7 @@ fn of_forces(
     options: &identification::Options,
     gains: Option<&gains::Options>,
 ) -> Result<identification::Outcome> {
+    job.outputs.summary_out.as_deref().map_or(Ok(()), summary_file::check_name)?;
     let model = job.model_to_write()?;
     let mut outcome = match gains {
         Some(gains) => gains::run(&model, gains, &job.context())?,

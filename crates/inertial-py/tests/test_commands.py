@@ -393,6 +393,8 @@ def test_outputs_replace_no_input(tmp_path, log):
             inertial.identify("builtin:arm7", path, **options)
     with pytest.raises(inertial.Error, match="two results would be written"):
         inertial.identify("builtin:arm7", path, report=tmp_path / "x", summary_out=tmp_path / "x")
+    with pytest.raises(inertial.OptionError, match=r"summary_out=: .*x\.txt: expected a name ending in \.summary or \.json"):
+        inertial.identify("builtin:arm7", path, summary_out=tmp_path / "x.txt")
     with pytest.raises(TypeError):
         inertial.identify("builtin:arm7", path, report=True)
     assert (tmp_path / "log.csv").read_bytes() == before

@@ -211,7 +211,13 @@ fn joints(joints: &[JointEstimate], style: Style) -> String {
         return String::new();
     }
     let header: Vec<&str> = std::iter::once("joint").chain(shown.iter().map(|(title, ..)| *title)).collect();
-    let rows = joints.iter().map(|j| {
+    // Coordinates of a floating base have no terms.
+    let is_of_base = |j: &JointEstimate| {
+        let twist = ["vx", "vy", "vz", "wx", "wy", "wz"];
+        j.name.rsplit_once('.').is_some_and(|(_, end)| twist.contains(&end))
+    };
+    let has_value = |j: &JointEstimate| shown.iter().any(|(_, _, read)| read(j).is_some());
+    let rows = joints.iter().filter(|j| has_value(j) || !is_of_base(j)).map(|j| {
         let error =
             |name: &str| if name == "gain" { j.gain_std_error.as_ref() } else { j.std_errors.get(name) };
         let values = shown

@@ -214,7 +214,7 @@ impl Curves {
             let found = piece.residuals.iter().find(|r| r.joint == name).cloned();
             found.unwrap_or(ReportedResidual { joint: name, ..ReportedResidual::default() })
         };
-        let names = equations.row_names().into_iter();
+        let names = equations.force_names().into_iter();
         let mut rows: Vec<Row> = names.map(|name| Row::new(samples, bucket, rate, reported(name))).collect();
         let mut start = None;
         recording.predict(context, equations, piece.range.clone(), values, |part| {

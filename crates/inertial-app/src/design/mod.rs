@@ -245,7 +245,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
         error if rests => Error::Hint {
             reason: format!("the base is held still: {error}"),
             option: "base-motion",
-            effect: "lets it move (for a robot in free flight, measure the momentum instead)",
+            effect: "lets it move (for a robot in free flight, measure the momentum instead)".into(),
         },
         error => error.into(),
     })

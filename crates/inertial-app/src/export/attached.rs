@@ -70,7 +70,7 @@ impl Load {
         // A body of a robot has the frame and the name of its first link.
         let own = if values.is_payload() { carrier } else { Some(part.name.as_str()) };
         let mut load = Self {
-            links: vec![part.name.clone()],
+            links: if part.links.is_empty() { vec![part.name.clone()] } else { part.links.clone() },
             frame: own.map(str::to_owned),
             inertia: part.inertia,
             warnings: Vec::new(),

@@ -223,7 +223,11 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     };
     let of_model = frames.iter().flat_map(|m| m.mechanism.warnings()).cloned().map(Note::Model);
     let of_load = load.iter().flat_map(|load| load.warnings.clone());
-    let warnings = of_model.chain(robot.and_then(|robot| robot.warning)).chain(of_load).collect();
+    // Loads list their links, and the function for Pinocchio replaces the sum of all links of a joint.
+    let by_link = matches!(options.to, Target::Mujoco | Target::Gazebo | Target::Drake);
+    let merged = values.as_ref().filter(|_| robot.is_none() && by_link).and_then(Values::merged);
+    let warnings =
+        of_model.chain(robot.and_then(|robot| robot.warning)).chain(of_load).chain(merged).collect();
     let load = load.map(|load| LoadParts { links: load.links, frame: load.frame });
     Ok(Outcome { schema: SCHEMA, to: options.to.word(), files, load, operations, warnings })
 }

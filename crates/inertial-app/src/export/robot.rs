@@ -27,6 +27,9 @@ pub(super) struct Values {
 #[derive(Debug, Clone, Deserialize)]
 struct BodyValues {
     name: String,
+    /// Links that make up the body; absent if the link of the same name is the only one.
+    #[serde(default)]
+    links: Vec<String>,
     mass: f64,
     com: [f64; 3],
     inertia: TensorValues,
@@ -91,7 +94,16 @@ impl Values {
 
     /// Returns the bodies with their inertias, in their frames.
     pub(super) fn parts(&self) -> Vec<Part> {
-        self.bodies.iter().map(|b| Part { name: b.name.clone(), inertia: b.inertia() }).collect()
+        let part =
+            |b: &BodyValues| Part { name: b.name.clone(), links: b.links.clone(), inertia: b.inertia() };
+        self.bodies.iter().map(part).collect()
+    }
+
+    /// Describes the bodies that consist of several links.
+    pub(super) fn merged(&self) -> Option<Note> {
+        let several = self.bodies.iter().filter(|b| !b.links.is_empty());
+        let merged: Vec<_> = several.map(|b| (b.name.clone(), b.links.clone())).collect();
+        (!merged.is_empty()).then_some(Note::MergedBodies(merged))
     }
 }
 
@@ -106,7 +118,16 @@ fn left_out(joints: &[JointEstimate]) -> Option<Note> {
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub name: String,
+    /// Links that make up a body of a result, if there are other ones than the link of the same name.
+    pub links: Vec<String>,
     pub inertia: Inertia<f64>,
+}
+
+impl Part {
+    /// Creates a link.
+    fn link(name: String, inertia: Inertia<f64>) -> Self {
+        Self { name, links: Vec::new(), inertia }
+    }
 }
 
 /// Friction and offset of one coordinate.
@@ -150,7 +171,7 @@ impl Robot {
         }
         let links = mechanism.links().iter().filter_map(|link| {
             let inertia = link.inertia.filter(|i| *i != Inertia::zero())?;
-            Some(Part { name: link.name.clone(), inertia })
+            Some(Part::link(link.name.clone(), inertia))
         });
         let (links, armature) = (links.collect(), mechanism.armature().to_vec());
         Self { mechanism, armature, friction, links, warning: None }
@@ -158,7 +179,7 @@ impl Robot {
 
     /// Uses the values of the model file and of the joint file beside it.
     pub(super) fn of_model_and_joints(model: &Model, context: &Context<'_>) -> Result<Self> {
-        let joints = model.joint_values(context)?;
+        let joints = model.joint_values(context)?.joints;
         let mut out = Self::of_model(model);
         if !joints.is_empty() {
             let mut parameters = model.mechanism.parameters();
@@ -216,7 +237,7 @@ impl Robot {
         let own = &model.mechanism;
         self.mechanism = own.clone().with_parameters(parameters)?;
         let links = write::link_inertias(&model.builder, own, &self.mechanism).at(&model.label)?;
-        self.links = links.into_iter().map(|(name, inertia)| Part { name, inertia }).collect();
+        self.links = links.into_iter().map(|(name, inertia)| Part::link(name, inertia)).collect();
         Ok(())
     }
 
@@ -246,7 +267,7 @@ impl Robot {
                     model.label,
                     own.joints()[body.joint].name
                 );
-                return Err(Error::Hint { reason, option: "lock", effect: "locks such joints" });
+                return Err(Error::Hint { reason, option: "lock", effect: "locks such joints".into() });
             };
             let inertia = found.inertia().parameters();
             parameters[block.offset..block.offset + 10].copy_from_slice(inertia.as_slice());

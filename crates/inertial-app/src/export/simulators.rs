@@ -22,6 +22,14 @@ fn remark(text: &str) -> String {
     text.replace("--", "- -")
 }
 
+/// Returns the name of a part, with the links that make up a merged body.
+fn described(part: &Part) -> String {
+    if part.links.is_empty() {
+        return part.name.clone();
+    }
+    format!("{}: sum of {}", part.name, part.links.join(", "))
+}
+
 /// Returns `<inertial>` elements of MJCF.
 pub(super) fn mujoco(parts: &[Part]) -> String {
     let mut out = String::new();
@@ -30,7 +38,7 @@ pub(super) fn mujoco(parts: &[Part]) -> String {
         let _ = write!(
             out,
             "<!-- {} -->\n<inertial pos=\"{}\" mass=\"{}\" fullinertia=\"{}\"/>\n",
-            remark(&part.name),
+            remark(&described(part)),
             blanks(com.iter().copied()),
             number(mass),
             blanks(diagonal_first(&tensor))
@@ -47,7 +55,7 @@ pub(super) fn gazebo(parts: &[Part]) -> String {
         let _ = write!(
             out,
             "<!-- {} -->\n<inertial>\n  <pose>{} 0 0 0</pose>\n  <mass>{}</mass>\n  <inertia>\n",
-            remark(&part.name),
+            remark(&described(part)),
             blanks(com.iter().copied()),
             number(mass)
         );

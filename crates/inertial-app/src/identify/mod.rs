@@ -19,6 +19,7 @@ use crate::choice::Friction;
 use crate::curves::{Curves, LogSegment};
 use crate::estimate::{Estimate, Subject};
 use crate::logs::LogOptions;
+use crate::model::joint_file::Lag;
 use crate::progress::Quiet;
 use crate::recording::Recording;
 use crate::summary_file::saved_summary;
@@ -197,7 +198,9 @@ pub(crate) fn finish(
         context.note(&Note::NotUsable);
         None
     } else if options.write {
-        let new = written(model, &result.parameters, Some(&result.joints), context)?;
+        let estimated = result.lag.map(|lag| Lag { value: lag.value, std_error: Some(lag.std_error) });
+        let lag = estimated.or(options.log.lag.map(|value| Lag { value, std_error: None }));
+        let new = written(model, &result.parameters, Some(&result.joints), lag, context)?;
         let better = options.force || data.is_no_worse(model, &new, &result.joints, context)?;
         better.then_some(new)
     } else {

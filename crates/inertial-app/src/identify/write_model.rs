@@ -6,7 +6,7 @@ use inertial::mechanism::write::file::NewDynamics;
 use inertial::mechanism::write::urdf::{Friction, NewValues};
 use inertial::mechanism::{BodyKind, Mechanism, write};
 
-use crate::model::joint_file;
+use crate::model::joint_file::{self, Lag};
 use crate::{Context, Located, Model, Note, Result};
 
 /// Checks that the model can be written, before any work is done.
@@ -26,11 +26,13 @@ pub(crate) struct Written {
     pub joint_file: Option<String>,
 }
 
-/// Writes the identified values into the model; `joints` is `None` if joint terms were not estimated.
+/// Writes the identified values into the model; `joints` is `None` if joint terms were not estimated. The lag is that of the
+/// torques with which the values were identified.
 pub(crate) fn written(
     model: &Model,
     parameters: &[f64],
     joints: Option<&[JointEstimate]>,
+    lag: Option<Lag>,
     context: &Context<'_>,
 ) -> Result<Written> {
     let model = model.target();
@@ -62,9 +64,14 @@ pub(crate) fn written(
     };
     shares.notes.into_iter().for_each(|note| context.note(&Note::Written(note)));
     let text = text.at(&model.label)?;
-    let joint_file = if more { Some(joint_file::text(&text, all)?) } else { None };
+    let lag = lag.filter(|lag| lag.value != 0.0);
+    let joint_file = if more || lag.is_some() { Some(joint_file::text(&text, all, lag)?) } else { None };
     if joint_file.is_some() {
-        context.note(&Note::NotInModel);
+        let name = match &model.out {
+            Some(out) => joint_file::joint_file(out).display().to_string(),
+            None => "the joint file".to_owned(),
+        };
+        context.note(&Note::NotInModel(name));
     }
     Ok(Written { text, joint_file })
 }

@@ -17,6 +17,7 @@ impl Model {
             let message = "USD scenes cannot be written: give a name that ends in .toml or .json";
             return Err(Error::Input(message.to_owned())).at(path.display());
         }
+        self.out = Some(path.to_owned());
         let given = match read::detect(&self.text) {
             _ if self.is_scene => "usd",
             Format::Urdf => "urdf",

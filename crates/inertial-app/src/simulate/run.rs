@@ -145,7 +145,7 @@ impl Limits {
             return Err(Error::Hint {
                 reason: problem,
                 option: "ignore-limits",
-                effect: "simulates it anyway",
+                effect: "simulates it anyway".into(),
             });
         }
         Ok(())

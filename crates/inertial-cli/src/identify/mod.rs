@@ -4,7 +4,7 @@ mod jobs;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use inertial::estimation::{ColumnOrder, PriorKind, Quantity};
 use inertial::identifiability::Measured;
@@ -12,7 +12,7 @@ use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Offset, Positi
 use inertial_app::estimate::{Estimate, SOLVERS_AS_ESTIMATORS};
 use inertial_app::gains::Payload;
 use inertial_app::setting::Setting;
-use inertial_app::summary_file::is_summary_name;
+use inertial_app::summary_file;
 use inertial_app::unknowns::Unknowns;
 use inertial_app::{Model, flight, follow, gains, identify, payload, regressor};
 
@@ -319,13 +319,12 @@ impl Args {
         let joints = self.out.as_deref().map(|out| shell.disk().joint_file(out)).transpose()?;
         let files = self.out.iter().chain(&joints).chain(&self.summary_out);
         shell.reserve(files.chain(self.pictures.outputs()))?;
-        if let Some(path) = self.summary_out.as_deref().filter(|path| !is_summary_name(path)) {
-            bail!("--summary-out {}: expected a name ending in .summary or .json", path.display());
-        }
+        self.summary_out.as_deref().map_or(Ok(()), summary_file::check_name)?;
         let mut model = Model::load(self.model_name(), &self.options.options(), shell.disk())?;
         if self.follow.is_none() && self.measured != Some(Measured::Momentum) {
             let logs = [&self.logs[..], &self.validate, &self.unloaded, &self.loaded].concat();
-            model = model.hold_unlogged(&logs, &self.log.options(), &shell.context())?;
+            let (log, context) = (self.log.options(), shell.context());
+            model = model.float_logged_base(&logs, &log, &context)?.hold_unlogged(&logs, &log, &context)?;
         }
         Ok(match &self.out {
             Some(out) => model.to_be_written(out)?,

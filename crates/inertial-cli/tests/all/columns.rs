@@ -39,9 +39,12 @@ fn columns_are_listed_with_a_map_that_works() {
     assert_eq!(found["columns"][0]["greatest"], 14990.0);
     let text = run(&["columns", &path]);
     assert_eq!(text.status, 0);
-    for words in
-        ["J1 position [deg]", "5 columns, 3 used", "t = { column = \"time_ms\", unit = \"ms\" }", "[columns]"]
-    {
+    for words in [
+        "J1 position [deg]",
+        "5 columns, 3 recognized",
+        "t = { column = \"time_ms\", unit = \"ms\" }",
+        "[columns]",
+    ] {
         assert!(text.stdout.contains(words), "{words}: {}", text.stdout);
     }
     // Written map, with the line for currents completed.
@@ -185,4 +188,89 @@ fn fields_of_all_topics_are_listed() {
         assert_eq!(target("q.shoulder"), Some("q.shoulder".into()), "{found}");
         assert_eq!(target("/low_state.motor_state[1].tau_est"), Some("tau2".into()), "{found}");
     }
+}
+
+/// Robot on a base with mass.
+const MOBILE: &str = "<robot name='mobile'><link name='trunk'><inertial><mass value='5'/><inertia ixx='0.1' ixy='0' ixz='0' iyy='0.1' \
+     iyz='0' izz='0.1'/></inertial></link><link name='arm'><inertial><mass value='1'/><inertia ixx='0.01' ixy='0' ixz='0' iyy='0.01' \
+     iyz='0' izz='0.01'/></inertial></link><joint name='hinge' type='continuous'><parent link='trunk'/><child link='arm'/>\
+     <axis xyz='0 1 0'/></joint></robot>";
+
+/// Returns a log of [`MOBILE`] whose base moves by `amplitude` (m).
+fn mobile_log(amplitude: f64) -> String {
+    let mut text =
+        String::from("t,q.hinge,tau.hinge,base.x,base.y,base.z,base.qx,base.qy,base.qz,base.qw,odd\n");
+    for i in 0..20_000 {
+        let t = f64::from(i) / 100.0;
+        let [q, tau, x] = [(3.0 * t).sin(), (5.0 * t).cos(), amplitude * (2.0 * t).sin()];
+        let _ = writeln!(text, "{t},{q},{tau},{x},0,0.5,0,0,0,1,7");
+    }
+    text
+}
+
+/// The listing counts the columns that `identify` uses: those of a base only if it floats.
+#[test]
+fn columns_of_a_base_are_used_if_it_moves() {
+    let folder = Folder::new();
+    let model = folder.file("robot.urdf", MOBILE);
+    let [moving, resting] = [("moving.csv", 0.2), ("resting.csv", 0.001)]
+        .map(|(name, amplitude)| folder.file(name, mobile_log(amplitude)));
+    let listed = |log: &str, more: &[&str]| {
+        let args = [&["columns", log, &model][..], more].concat();
+        let (text, json) = (run(&args), run(&[&args[..], &["--json"]].concat()).json());
+        (text, json["columns"][3].clone(), json)
+    };
+    let (text, base, json) = listed(&moving, &[]);
+    assert_eq!(base["used"], true);
+    assert!(text.stderr.contains("it is taken as floating, as with --base floating"), "{}", text.stderr);
+    assert!(text.stdout.contains("11 columns, 10 recognized, 10 used with the model"), "{}", text.stdout);
+    // Only the first rows of the log are read.
+    let rows = json["rows"].as_u64().unwrap();
+    assert!(rows < 20_000 && json["all_rows"] == false, "{rows}");
+    assert!(text.stdout.contains(&format!("are those of the first {rows} rows only")), "{}", text.stdout);
+    for (log, more) in [(&moving, &["--base", "fixed"][..]), (&resting, &[])] {
+        let (text, base, _) = listed(log, more);
+        assert_eq!(base["used"], false);
+        assert_eq!(base["reason"], "of a floating base: --base floating uses it");
+        assert!(text.stdout.contains("11 columns, 10 recognized, 3 used with the model"), "{}", text.stdout);
+        let note = "the base does not move in the logs and is taken as fixed";
+        assert_eq!(text.stderr.contains(note), more.is_empty(), "{}", text.stderr);
+    }
+}
+
+/// A log with other names for all joints is read with the map that the message gives.
+#[test]
+fn other_names_of_all_joints_are_mapped() {
+    let folder = Folder::new();
+    let model = folder.file(
+        "robot.urdf",
+        MOBILE.replace(
+            "</robot>",
+            "<link name='hand'><inertial><mass value='1'/><inertia ixx='0.01' ixy='0' ixz='0' iyy='0.01' iyz='0' izz='0.01'/>\
+             </inertial></link><joint name='wrist' type='continuous'><parent link='arm'/><child link='hand'/><origin xyz='0 0 1'/>\
+             <axis xyz='0 1 0'/></joint></robot>",
+        ),
+    );
+    for (names, expected) in [
+        (["left_hinge", "left_wrist"], r#"joints = { "left_hinge" = "hinge", "left_wrist" = "wrist" }"#),
+        (["left_wrist", "left_hinge"], r#"joints = { "left_wrist" = "wrist", "left_hinge" = "hinge" }"#),
+        (["1", "2"], r#"joints = { "1" = "hinge", "2" = "wrist" }"#),
+    ] {
+        let [a, b] = names;
+        let [q, tau] = ["q", "tau"].map(|quantity| [a, b].map(|name| format!("{quantity}.{name}")));
+        let header = ["t", &q[0], &q[1], &tau[0], &tau[1]];
+        let path = folder.file("log.csv", log(header, [1.0; 3]));
+        let said = refused(&["identify", &model, &path]);
+        assert!(said.contains(&format!("--columns takes a map of the names: {expected}")), "{said}");
+        let map = folder.path("map.toml").to_str().unwrap().to_owned();
+        assert_eq!(run(&["columns", &path, &model, "--out", &map]).status, 1);
+        let listed = run(&["columns", &path, &model, "--columns", &map]);
+        assert_eq!(listed.status, 0, "{}{}", listed.stdout, listed.stderr);
+    }
+    // With another number of joints, the names do not tell which is missing.
+    let path = folder.file(
+        "log.csv",
+        log(["t", "q.hinge", "q.other", "tau.hinge", "x"], [1.0; 3]).replace("q.other", "y"),
+    );
+    assert!(!refused(&["identify", &model, &path]).contains("takes a map"));
 }

@@ -308,3 +308,47 @@ fn wrong_exports_are_refused() {
     assert!(refused(&["export", "absent.json", "--to", "ur"]).contains("there is no such file"));
     assert!(!std::path::Path::new("x.c").exists());
 }
+
+/// Result with a body of two links.
+const MERGED: &str = r#"{"schema": "inertial/identification/1", "bodies": [{"name": "arm", "links": ["arm", "hand"], "mass": 3,
+  "com": [0, 0, 0.1], "inertia": {"ixx": 0.03, "ixy": 0, "ixz": 0, "iyy": 0.04, "iyz": 0, "izz": 0.02}}], "joints": []}"#;
+
+#[test]
+fn merged_bodies_are_named() {
+    let folder = Folder::new();
+    let result = folder.file("result.json", MERGED);
+    for to in ["mujoco", "gazebo", "drake"] {
+        let done = run(&["export", &result, "--to", to]);
+        assert!(done.stderr.contains("exported as one body: arm (arm + hand)"), "{}", done.stderr);
+        assert!(done.stderr.contains("--values RESULT"), "{}", done.stderr);
+        let json = run(&["export", &result, "--to", to, "--json"]).json();
+        assert_eq!(json["warning_codes"], serde_json::json!(["merged-bodies"]));
+    }
+    let elements = run(&["export", &result, "--to", "mujoco"]).stdout;
+    assert!(elements.starts_with("<!-- arm: sum of arm, hand -->"), "{elements}");
+    // The function for Pinocchio replaces the sum of the links of a joint, and loads list their links.
+    assert_eq!(run(&["export", &result, "--to", "pinocchio"]).stderr, "");
+    let load = run(&["export", &result, "--to", "ur"]);
+    assert!(load.stderr.is_empty() && load.stdout.starts_with("# Load: arm, hand.\n"), "{}", load.stdout);
+}
+
+/// The result of an identification names the links of merged bodies.
+#[test]
+fn identified_bodies_name_their_links() {
+    let folder = Folder::new();
+    let fixed = "<link name='tool'><inertial><mass value='1'/><inertia ixx='0.01' ixy='0' ixz='0' iyy='0.01' iyz='0' izz='0.01'/>\
+                 </inertial></link><joint name='flange' type='fixed'><parent link='arm'/><child link='tool'/></joint></robot>";
+    let arm = "<inertial><origin xyz='0.1 0 0'/><mass value='2'/><inertia ixx='0.01' ixy='0' ixz='0' iyy='0.01' iyz='0' izz='0.01'/>\
+               </inertial>";
+    let robot = folder.file("robot.urdf", urdf(arm).replace("</robot>", fixed));
+    let mut log = String::from("t,q1,tau1\n");
+    for i in 0..2000 {
+        let t = f64::from(i) / 200.0;
+        log += &format!("{t},{},{}\n", 0.9 * (3.0 * t).sin(), -0.9 * 9.0 * 0.05 * (3.0 * t).sin());
+    }
+    let log = folder.file("log.csv", log);
+    let found = run(&["identify", &robot, &log, "--json"]).json();
+    assert_eq!(found["bodies"][0]["links"], serde_json::json!(["arm", "tool"]));
+    let alone = folder.file("alone.urdf", urdf(arm));
+    assert!(run(&["identify", &alone, &log, "--json"]).json()["bodies"][0]["links"].is_null());
+}

@@ -44,6 +44,74 @@ fn a_torque_lag_is_estimated_corrected_and_reported() {
     assert!(residual(&found) < 1.2 * residual(&clean));
     let left = run(&["identify", "builtin:planar-2r", &late, "--lag", "0", "--json"]);
     assert!(residual(&left) > 2.0 * residual(&clean) && left.json()["lag"].is_null());
+    // The written model keeps the lag, and validation uses it.
+    let (model, joints) = (path("arm.json"), path("arm.joints.json"));
+    let written = run(&["identify", "builtin:planar-2r", &late, "--out", &model, "--force"]);
+    assert_eq!(written.status, 0, "{}", written.stderr);
+    assert!(written.stderr.contains(&joints), "{}", written.stderr);
+    let file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&joints).unwrap()).unwrap();
+    assert_eq!((file["lag"]["value"].as_f64(), file["lag"]["std_error"].as_f64()), (Some(lag), Some(error)));
+    let all = |run: &crate::common::Run| run.json()["relative_rms"].as_f64().unwrap();
+    let kept = run(&["validate", &model, &late, "--json"]);
+    assert!(
+        kept.stderr.contains("ms later than the motion, as ") && kept.stderr.contains("--lag 0"),
+        "{}",
+        kept.stderr
+    );
+    assert!(all(&kept) < 1.2 * residual(&found), "{} {}", all(&kept), residual(&found));
+    assert!(all(&run(&["validate", &model, &late, "--lag", "0", "--json"])) > 2.0 * all(&kept));
+    // Files of earlier versions have no lag.
+    let mut old = file;
+    old.as_object_mut().unwrap().remove("lag");
+    std::fs::write(&joints, old.to_string()).unwrap();
+    let without = run(&["validate", &model, &late, "--json"]);
+    assert!(without.status == 0 && !without.stderr.contains("as recorded"), "{}", without.stderr);
     let beyond = run(&["identify", "builtin:planar-2r", &late, "--lag", "1e9"]);
     assert_eq!((beyond.status, beyond.stderr.lines().count()), (2, 1), "{}", beyond.stderr);
+}
+
+/// A torque that one of two logs lacks does not count as zero in the unfiltered residual.
+#[test]
+fn torques_that_a_log_lacks_have_no_residual() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (motion, log) = (path("motion.json"), path("log.csv"));
+    let quick = ["--duration", "20", "--starts", "1", "--iterations", "20", "--out", &motion];
+    assert_eq!(run(&[&["design", "builtin:planar-2r"][..], &quick].concat()).status, 0);
+    let simulate = [
+        "simulate",
+        "builtin:planar-2r",
+        &motion,
+        "--rate",
+        "200",
+        "--noise",
+        "tau=0.05",
+        "--noise",
+        "q=1e-4",
+    ];
+    assert_eq!(run(&[&simulate[..], &["--out", &log]].concat()).status, 0);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let header = text.lines().next().unwrap();
+    let torques: Vec<usize> =
+        header.split(',').enumerate().filter(|(_, name)| name.starts_with("tau.")).map(|(k, _)| k).collect();
+    let without = |line: &str| {
+        let cells = line.split(',').enumerate().filter(|(k, _)| *k != torques[1]);
+        cells.map(|(_, cell)| cell).collect::<Vec<_>>().join(",") + "\n"
+    };
+    let lacking = folder.file("lacking.csv", text.lines().map(without).collect::<String>());
+    let raw = |logs: &[&str]| {
+        let found = run(&[&["identify", "builtin:planar-2r", "--json"], logs].concat());
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        let json = found.json();
+        let of = |k: usize| json["fit"][k]["relative_rms_raw"].as_f64().unwrap();
+        (
+            json["fit_relative_rms_raw"].as_f64().unwrap(),
+            [of(0), of(1)],
+            json["fit"][1]["left_out"].as_f64().unwrap(),
+        )
+    };
+    let (one, two) = (raw(&[&log]), raw(&[&log, &lacking]));
+    // The same samples, up to the effect of the second log on the estimate.
+    assert!(two.0 < 1.2 * one.0 && two.1[1] < 1.2 * one.1[1], "{one:?} {two:?}");
+    assert!((two.2 - one.2).abs() < 1e-9, "{one:?} {two:?}");
 }

@@ -21,6 +21,13 @@ const BEYOND_SPEED: f64 = 2.0;
 const WIDE: f64 = 25.0;
 /// Speed (rad/s) above which an angle of wide range is suspect.
 const FAST: f64 = 30.0;
+/// Factor beyond its limits from which the unit of a sliding joint is suspect. Millimetres give a factor of a thousand, while the limits
+/// in a model file may be shorter than those of the robot.
+const BEYOND_LENGTH: f64 = 20.0;
+/// Range (m) beyond which a length without limits is suspect if it is also faster than [`FAST_LENGTH`].
+const WIDE_LENGTH: f64 = 20.0;
+/// Speed (m/s) above which a length of wide range is suspect.
+const FAST_LENGTH: f64 = 50.0;
 /// Shares of samples at a torque's extreme value: the first counts as saturation, the second makes a log useless.
 const SATURATED: (f64, f64) = (0.02, 0.2);
 /// Number of consecutive samples at an extreme value that count as saturation: a coarsely quantized torque may reach it often, but does
@@ -53,21 +60,47 @@ pub(crate) fn doubted_step(step: f64) -> Option<String> {
     Some(format!("a step of {step:.4} s is too long for a robot's log: are these {unit}? Expected seconds"))
 }
 
-/// Checks whether the angles are in radians.
-pub(crate) fn angle_units(layout: &Layout, survey: &Survey) -> Result<()> {
+/// Checks whether the positions are in radians and metres.
+pub(crate) fn position_units(layout: &Layout, survey: &Survey) -> Result<()> {
     for joint in &layout.joints {
-        for k in joint.positions().filter(|&k| layout.angles[k]) {
+        for k in joint.positions() {
             let Some(place) = layout.q[k] else { continue };
             let channel = &survey.channels[place];
             let (low, high) = channel.logged;
             let limit = if joint.joint_type.nq() == 1 { joint.limit } else { f64::INFINITY };
             let speed = channel.jump * survey.stamps.mean_rate();
-            if let Some(message) = doubted_angle(low, high, speed, limit) {
+            let doubted = if layout.angles[k] {
+                doubted_angle(low, high, speed, limit)
+            } else {
+                doubted_length(low, high, speed, limit, &layout.names[place])
+            };
+            if let Some(message) = doubted {
                 return Err(Error::units(layout.column(place), message));
             }
         }
     }
     Ok(())
+}
+
+/// Returns the message about a length whose range from `low` to `high` with speeds up to `speed` (m/s) does not fit its limit.
+/// Components of quaternions are never doubted, because they are small.
+pub(crate) fn doubted_length(low: f64, high: f64, speed: f64, limit: f64, column: &str) -> Option<String> {
+    let reach = low.abs().max(high.abs());
+    let limited = limit.is_finite() && limit > 0.0;
+    let doubtful =
+        if limited { reach > BEYOND_LENGTH * limit } else { high - low > WIDE_LENGTH && speed > FAST_LENGTH };
+    let why = if limited {
+        format!("the limit is {}", significant(limit, 4))
+    } else {
+        format!("at {} m/s", significant(speed, 3))
+    };
+    (doubtful && reach.is_finite()).then(|| {
+        let reach = significant(reach, 3);
+        format!(
+            "a position of {reach} m ({why}) is unlikely: are these millimetres? Expected metres; a column map converts them: \
+             \"{column}\" = {{ column = \"{column}\", unit = \"mm\" }}"
+        )
+    })
 }
 
 /// Returns the message about an angle whose range from `low` to `high` with speeds up to `speed` (rad/s) does not fit its limit.

@@ -201,13 +201,15 @@ impl Channel {
         self.steps.add(*x);
         self.plateaus[0].add(*x, *x < self.plateaus[0].value);
         self.plateaus[1].add(*x, *x > self.plateaus[1].value);
-        if self.angle {
-            let change = *x - self.last;
-            if change.is_finite() {
-                self.logged = (self.logged.0.min(x.max(self.before)), self.logged.1.max(x.min(self.before)));
-            }
-            self.before = *x;
-            self.jump = self.jump.max(change.abs());
+        let change = *x - self.last;
+        if change.is_finite() {
+            self.logged = (self.logged.0.min(x.max(self.before)), self.logged.1.max(x.min(self.before)));
+        }
+        self.before = *x;
+        self.jump = self.jump.max(change.abs());
+        if !self.angle {
+            self.last = *x;
+        } else {
             // No joint makes half a turn between two samples. The first change is NaN, which is not a turn. A change by more turns than any
             // logger wraps is an outlier. Rounding is slow, and almost all changes are small.
             let turns = if change.abs() > 3.0 { (change / std::f64::consts::TAU).round() } else { 0.0 };
@@ -394,6 +396,10 @@ struct Collector<'l> {
     spool: Spool,
     doubles: usize,
     first_double: usize,
+    /// Number of rows that are equal to the row before.
+    copies: usize,
+    /// Last row as logged.
+    last: Vec<f64>,
     quaternions: Vec<Option<[f64; 4]>>,
 }
 
@@ -418,6 +424,8 @@ impl<'l> Collector<'l> {
             spool: Spool::new(layout.width() + 1),
             doubles: 0,
             first_double: 0,
+            copies: 0,
+            last: vec![f64::NAN; layout.width() + 1],
             quaternions: vec![None; layout.quaternions.len()],
         }
     }
@@ -431,15 +439,21 @@ impl<'l> Collector<'l> {
             let row = &mut rows[i * width..(i + 1) * width];
             let stamps = &mut self.survey.stamps;
             if stamps.count > 0 && row[0] == stamps.end {
-                if self.doubles == 0 {
-                    self.first_double = line;
+                let is_copy = row.iter().zip(&self.last).all(|(x, last)| x.to_bits() == last.to_bits());
+                if is_copy {
+                    self.copies += 1;
+                } else {
+                    if self.doubles == 0 {
+                        self.first_double = line;
+                    }
+                    self.doubles += 1;
                 }
-                self.doubles += 1;
                 self.keep(&rows[from * width..i * width], &lines[from..i])?;
                 from = i + 1;
                 continue;
             }
             stamps.add(row[0], line, typical);
+            self.last.copy_from_slice(row);
             let identity = self.layout.identity().map(|place| row[1 + place]);
             self.survey.source.add_row(std::iter::once(row[0]).chain(identity));
             for (channel, x) in self.survey.channels.iter_mut().zip(&mut row[1..]) {
@@ -483,12 +497,17 @@ impl<'l> Collector<'l> {
             let (doubles, before) = (self.doubles, order.total);
             if doubles as f64 > LOST * before as f64 {
                 let message = format!(
-                    "{doubles} of {before} time stamps repeat the previous one: their resolution is too \
-                     coarse"
+                    "{doubles} of {before} rows have the time of the row before, but other values: the resolution of the time is \
+                     too coarse; write it with more digits, or remove its column and give the sampling rate"
                 );
                 return Err(Error::time(self.layout.stamp(self.first_double), message));
             }
-            survey.notes.push(format!("{doubles} rows with a repeated time stamp were dropped"));
+            survey.notes.push(format!(
+                "rows with the time of the row before, but other values, were dropped: {doubles}"
+            ));
+        }
+        if self.copies > 0 {
+            survey.notes.push(format!("rows that repeat the row before were dropped: {}", self.copies));
         }
         survey.stamps.finish();
         survey.glitches = self.watch.finish();

@@ -10,6 +10,8 @@ use crate::{Error, Result, count};
 
 /// Maximum number of rows that wait for the end of a gap in some column.
 const HELD: usize = 1 << 17;
+/// Largest number of gaps that count as pauses of the recording.
+const FEW_GAPS: usize = 10;
 /// Number of rows read from the spool at once.
 const BLOCK: usize = 1 << 13;
 
@@ -61,10 +63,19 @@ impl Grid {
         let steps = if uniform { (n - 1) as f64 } else { stamps.grid_steps() };
         // More than twice as many steps as samples: the median is not representative of these stamps.
         if steps > 2.0 * n as f64 {
-            let message = format!(
-                "time stamps are too irregular: the median step is {:.3e} s, here it is {longest:.3e} s",
-                stamps.typical
-            );
+            let [longest, typical] = [longest, stamps.typical].map(|x| significant(x, 3));
+            let message = if stamps.gaps() <= FEW_GAPS {
+                format!(
+                    "the time jumps by {longest} s here, the usual step is {typical} s: if the recording paused, split the log \
+                     before this row and give both parts as logs; else correct the time"
+                )
+            } else {
+                format!(
+                    "time stamps are too irregular: the usual step is {typical} s, but there are {} longer gaps, the longest of \
+                     {longest} s here; check the time column",
+                    stamps.gaps()
+                )
+            };
             return Err(Error::time(layout.stamp(line), message));
         }
         if let Some(unit) = rounding {

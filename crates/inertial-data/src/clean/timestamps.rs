@@ -94,6 +94,11 @@ impl Stamps {
         self.typical = median(std::mem::take(&mut self.steps));
     }
 
+    /// Returns the number of gaps.
+    pub fn gaps(&self) -> usize {
+        self.gaps
+    }
+
     /// Returns the mean number of samples per second.
     pub fn mean_rate(&self) -> f64 {
         self.count as f64 / (self.end - self.start)

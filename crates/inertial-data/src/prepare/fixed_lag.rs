@@ -130,7 +130,7 @@ impl<'m> FixedLag<'m> {
         })
     }
 
-    /// Checks the units of time and angles in the same way as for a whole log.
+    /// Checks the units of time and positions in the same way as for a whole log.
     fn check_units(&mut self, place: impl Fn() -> Place, t: f64, values: &[f64]) -> Result<()> {
         let Some(units) = &mut self.units else { return Ok(()) };
         let step = self.rows.back().map_or(f64::INFINITY, |last| t - last.t);
@@ -144,15 +144,21 @@ impl<'m> FixedLag<'m> {
         }
         for joint in self.mechanism.joints().iter().filter(|j| j.follows.is_none()) {
             let limit = joint.limits.lower.abs().max(joint.limits.upper.abs());
-            for k in joint.q_range().filter(|&k| is_angle(self.mechanism, k)) {
+            for k in joint.q_range() {
                 let [low, high, last, speed] = &mut units.positions[k];
                 let Some(now) = self.places.q[k].map(|place| values[place]) else { continue };
                 (*low, *high) = (low.min(now), high.max(now));
                 // The value before the second row is NaN, which `max` ignores.
                 *speed = speed.max((now - *last).abs() / step);
                 *last = now;
-                if let Some(message) = checks::doubted_angle(*low, *high, *speed, limit) {
-                    let name = self.columns.q[k].map_or("", |c| &units.names[c]);
+                let name = self.columns.q[k].map_or("", |c| &units.names[c]);
+                let doubted = if is_angle(self.mechanism, k) {
+                    checks::doubted_angle(*low, *high, *speed, limit)
+                } else {
+                    let limit = if joint.joint_type.nq() == 1 { limit } else { f64::INFINITY };
+                    checks::doubted_length(*low, *high, *speed, limit, name)
+                };
+                if let Some(message) = doubted {
                     return Err(Error::units(place().column(name), message));
                 }
             }

@@ -50,6 +50,8 @@ pub struct Prepared {
     /// Whether each force is to be used, `nv` per sample: measured, not in a filter's transient, not interpolated, not saturated, and
     /// not of a joint near standstill.
     pub keep: Vec<bool>,
+    /// Whether each force is measured, `nv` values.
+    pub measured: Vec<bool>,
     /// Whether each sample is neither interpolated nor in a filter's transient, so that its `extra` can be used.
     pub sound: Vec<bool>,
     /// Columns [`Options::extra`], filtered like the motion, as many numbers per sample as there are names.
@@ -86,6 +88,7 @@ impl Prepared {
         let mut out = Measurements::new(samples, &self.tau);
         out.tau_raw = Some(&self.tau_raw);
         out.keep = Some(&self.keep);
+        out.measured = Some(&self.measured);
         if !equations.joint_model().columns.is_empty() {
             out.columns = Some(&self.extra);
         }
@@ -205,7 +208,7 @@ impl PreparedLog {
         }
         notes.extend(survey.notes.iter().cloned());
         if !options.trust_units {
-            checks::angle_units(&layout, &survey)?;
+            checks::position_units(&layout, &survey)?;
         }
         let mut grid = Grid::new(&layout, &survey, options.resample, &mut notes)?;
         if !options.trust_units {
@@ -294,7 +297,7 @@ impl PreparedLog {
         mut notes: Vec<String>,
     ) -> Result<Self> {
         if !options.trust_units {
-            checks::angle_units(&layout, &survey)?;
+            checks::position_units(&layout, &survey)?;
         }
         notes.push(format!(
             "{} poses at rest: the mean values of each are used, with zero velocity",
@@ -383,6 +386,7 @@ impl PreparedLog {
             tau: vec![0.0; n * nv],
             tau_raw: vec![0.0; n * nv],
             keep: vec![false; n * nv],
+            measured: self.layout.tau.iter().map(Option::is_some).collect(),
             sound: Vec::with_capacity(n),
             extra: Vec::with_capacity(n * self.layout.extra.len()),
             extra_raw: Vec::with_capacity(n * self.layout.extra.len()),

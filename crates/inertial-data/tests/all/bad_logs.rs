@@ -83,11 +83,15 @@ fn time_that_cannot_be_repaired() {
         "log.csv: row 3: column t: time runs backwards, from 9.99 to 9.98"
     );
     let coarse = damaged(|_, c| c[0].iter_mut().for_each(|t| *t = (*t * 50.0).floor() / 50.0));
-    assert!(coarse.contains("row 3: column t: 500 of 1000 time stamps repeat"), "{coarse}");
+    assert!(coarse.contains("row 3: column t: 500 of 1000 rows have the time of the row before"), "{coarse}");
     let gap = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4.0));
     assert!(gap.contains("row 602") && gap.contains("29 % of the time is in gaps"), "{gap}");
     let endless = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4e9));
-    assert!(endless.contains("row 602") && endless.contains("too irregular"), "{endless}");
+    assert!(
+        endless.contains("row 602") && endless.contains("the time jumps by 4000000000 s here"),
+        "{endless}"
+    );
+    assert!(endless.contains("split the log before this row"), "{endless}");
 }
 
 #[test]
@@ -100,7 +104,18 @@ fn units_that_are_unlikely() {
     let degrees = scaled(2, 57.3);
     assert!(degrees.contains("column q2: an angle of 57.3 rad (the limit is 3)"), "{degrees}");
     assert!(degrees.contains("degrees"));
-    // A prismatic joint may have any position.
+    // Positions of a slide in millimetres.
+    let millimetres = scaled(3, 1e3);
+    assert!(
+        millimetres.contains("column q3: a position of 1000 m (the limit is 3) is unlikely"),
+        "{millimetres}"
+    );
+    assert!(millimetres.contains(r#""q3" = { column = "q3", unit = "mm" }"#), "{millimetres}");
+    let (names, mut columns) = clean(1000, 100.0);
+    columns[3].iter_mut().for_each(|x| *x *= 1e3);
+    let trusted = Options::default().with(|o| o.trust_units = true);
+    assert!(prepare(&arm(), &Log::new("log.csv", names, columns).unwrap(), &trusted).is_ok());
+    // A prismatic joint may exceed the limits of the model.
     let (names, mut columns) = clean(1000, 100.0);
     columns[3].iter_mut().for_each(|x| *x *= 57.3);
     assert!(prepare(&arm(), &Log::new("log.csv", names, columns).unwrap(), &Options::default()).is_ok());

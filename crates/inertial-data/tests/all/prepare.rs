@@ -287,7 +287,7 @@ fn jitter_late_rows_doubles_and_gaps_are_repaired() {
     assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-3, "{q} {v} {a} {tau}");
     for expected in [
         "sorted by time",
-        "repeated time stamp",
+        "rows that repeat the row before were dropped: 1",
         "resampled",
         "in gaps interpolated",
         "interpolated: 4 of q2",

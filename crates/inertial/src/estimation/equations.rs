@@ -149,8 +149,21 @@ impl<'m> Equations<'m> {
 
     /// Returns the names of the forces.
     pub fn row_names(&self) -> Vec<String> {
-        let mut out =
-            self.closed().map_or_else(|| self.mechanism.velocity_names(), ClosedMechanism::independent_names);
+        self.rows_of(self.mechanism.velocity_names())
+    }
+
+    /// Returns the names of the forces of all rows; they differ from those of the rows for a floating joint (`root.fx`, not
+    /// `root.vx`).
+    pub fn force_names(&self) -> Vec<String> {
+        self.rows_of(self.mechanism.force_names())
+    }
+
+    /// Returns the names of the rows from those of all coordinates of the mechanism.
+    fn rows_of(&self, names: Vec<String>) -> Vec<String> {
+        let mut out = match self.closed() {
+            Some(closed) => closed.independent().iter().map(|&k| names[k].clone()).collect(),
+            None => names,
+        };
         if self.wrench {
             out.extend(WRENCH_AXES.map(|axis| format!("wrench.{axis}")));
         }

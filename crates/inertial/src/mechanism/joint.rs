@@ -160,6 +160,15 @@ impl JointType {
         }
     }
 
+    /// Returns the suffixes of the forces of a joint with several coordinates: those of the velocities, but force and torque
+    /// (`root.fx`) for a floating joint, whose forces are a wrench.
+    pub fn force_suffixes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Floating => &["fx", "fy", "fz", "tx", "ty", "tz"],
+            _ => self.velocity_suffixes(),
+        }
+    }
+
     /// Writes the coordinates of zero displacement.
     pub fn neutral(&self, q: &mut [f64]) {
         q.fill(0.0);

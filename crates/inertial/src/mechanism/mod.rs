@@ -448,6 +448,12 @@ impl Mechanism {
         self.coordinate_names_by(JointType::velocity_suffixes)
     }
 
+    /// Returns the names of the forces of the velocity coordinates: those of the coordinates, but `root.fx … root.tz` for the
+    /// wrench of a floating joint.
+    pub fn force_names(&self) -> Vec<String> {
+        self.coordinate_names_by(JointType::force_suffixes)
+    }
+
     /// Returns the names of the position coordinates: the joint's name, with a suffix if the joint has several.
     pub fn position_names(&self) -> Vec<String> {
         self.coordinate_names_by(JointType::coordinate_suffixes)

@@ -366,6 +366,8 @@ fn the_base_floats_by_the_model_or_by_option() {
     assert_eq!(floating.bodies()[0].name, "base");
     assert_eq!(floating.bodies()[0].inertia, bar());
     assert_eq!(floating.velocity_names()[..2], ["root.vx", "root.vy"]);
+    assert_eq!(floating.force_names()[2..5], ["root.fz", "root.tx", "root.ty"]);
+    assert_eq!(floating.force_names()[6..], floating.velocity_names()[6..]);
     let taken = chain(&["base"]);
     assert_eq!(with_base(&taken, Base::Floating).unwrap().bodies()[0].name, "base_");
 

@@ -256,3 +256,22 @@ fn a_joint_follows_one_or_several() {
         assert!(message.contains("it needs \"joint\" (and perhaps \"ratio\")"), "{message}");
     }
 }
+
+#[test]
+fn messages_show_the_form_of_an_entry() {
+    let loops = |end: &str| {
+        format!(
+            "{{\"schema\": \"inertial/mechanism/1\", \"bodies\": [{{\"name\": \"b\", \"parent\": \"ground\", \"joint\": {{\"name\": \
+             \"j\", \"type\": \"revolute\"}}}}],\n\"loops\": [{{\"name\": \"pin\", \"type\": \"revolute\", \"predecessor\": \
+             {end}, \"successor\": {{\"body\": \"ground\"}}}}]}}"
+        )
+    };
+    let message = error(&loops("\"b\""));
+    let form = r#"expected the end of a loop such as {"body": "arm", "origin": {"xyz": [0, 0, 0.3]}}"#;
+    assert!(message.contains("loops[0].predecessor") && message.contains(form), "{message}");
+    let message = error(&loops("{\"body\": \"b\", \"origin\": 1}"));
+    assert!(
+        message.contains(r#"expected an origin such as {"xyz": [0, 0, 0.1], "rpy": [0, 0, 0]}"#),
+        "{message}"
+    );
+}

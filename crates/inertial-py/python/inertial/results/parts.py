@@ -12,6 +12,7 @@ class Body(Result):
     """Estimated body; its inertia is about the centre of mass, along the axes of the link (as in URDF)."""
 
     name: str
+    links: list[str] | None
     mass: float
     com: list[float]
     mass_std_error: float | None

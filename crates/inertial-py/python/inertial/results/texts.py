@@ -13,6 +13,7 @@ class Column(Result):
 
     name: str
     target: str | None
+    used: bool | None
     unit: str | None
     reason: str
     first: float | None
@@ -33,12 +34,14 @@ class Columns(Result):
     log: str
     columns: Named[Column]
     map: str
+    rows: int
+    all_rows: bool
     missing: str | None
     _parts: ClassVar[dict[str, type[Result]]] = {"columns": Column}
     _frame = "columns"
 
     def _headline(self) -> str:
-        used = sum(column.target is not None for column in self.columns)
+        used = sum(column.target is not None and column.used is not False for column in self.columns)
         missing = f"; {self.missing}" if self.missing else ""
         return f"{self.log}: {len(self.columns)} columns, {used} used{missing}"
 

@@ -150,7 +150,10 @@ pub fn intervals(
     wanted: &Consistency<'_>,
     options: &IntervalOptions,
 ) -> Result<Vec<Interval>> {
-    let bounds = options.noise.of(&equations.row_names())?;
+    let noise = &options.noise;
+    // Names of coordinates are accepted too.
+    let bounds = noise.of(&equations.force_names());
+    let bounds = bounds.or_else(|error| noise.of(&equations.row_names()).map_err(|_| error))?;
     let problem = ConsistentProblem::new(equations, summary, squares, wanted)?;
     let start = problem.solve(wanted, |_, _| true)?.x;
     let set = |limit| FeasibleSet::new(equations, summary, &problem, &start, &bounds, limit);
@@ -267,7 +270,7 @@ impl FeasibleSet {
                 "no physically consistent body explains the data within the noise bounds: {1} needs at least \
                  {0:.3} times its bound",
                 worst.0,
-                equations.row_names()[worst.1]
+                equations.force_names()[worst.1]
             ))
         })?;
         let inside = conic.centred(&inside);

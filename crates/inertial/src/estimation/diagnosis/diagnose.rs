@@ -118,7 +118,7 @@ pub fn diagnose(
             ("the mean residual of the joints is", left.joints, as_it_is.joints)
         };
         let message = format!("{what} {measure} {} instead of {}", percent(left), percent(as_it_is));
-        result.add_reason(code, Verdict::DoNotUse, message);
+        result.add_reason(code, Verdict::DoNotUse, &message);
     } else {
         check_still_joints(result, excerpt, &names);
         check_outliers(equations, result, excerpt, &names)?;
@@ -126,7 +126,7 @@ pub fn diagnose(
             found.iter().filter(|d| d.counts() && !is_short).max_by(|a, b| a.explains.total_cmp(&b.explains));
         if let Some(deviation) = most {
             let (code, message) = reason(deviation);
-            result.add_reason(code, Verdict::Doubtful, message);
+            result.add_reason(code, Verdict::Doubtful, &message);
         }
     }
     if !is_short {
@@ -180,11 +180,11 @@ fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[S
         .collect();
     if !still.is_empty() {
         let message = format!(
-            "motion: the log has no motion of {}, but more than a quarter of the torque is not explained; check the encoder, or leave \
+            "the log has no motion of {}, but more than a quarter of the torque is not explained; check the encoder, or leave \
              the torque out if a brake holds the joint",
             still.join(", ")
         );
-        result.add_reason(ReasonCode::Motion, Verdict::Doubtful, message);
+        result.add_reason(ReasonCode::Motion, Verdict::Doubtful, &message);
     }
 }
 
@@ -214,12 +214,12 @@ fn check_outliers(
     }
     if !found.is_empty() {
         let message = format!(
-            "outliers: {:.0} % of the samples cause {}; remove them from the log, or give outliers less \
+            "{:.0} % of the samples cause {}; remove them from the log, or give outliers less \
              weight (estimator irls)",
             100.0 * FARTHEST,
             found.join(" and ")
         );
-        result.add_reason(ReasonCode::Outliers, Verdict::Doubtful, message);
+        result.add_reason(ReasonCode::Outliers, Verdict::Doubtful, &message);
     }
     Ok(())
 }
@@ -275,45 +275,33 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
             let name = joint.map_or("all joints", |joint| names[joint].as_str());
             (
                 ReasonCode::Sign,
-                format!("sign: negate the torque of {name} (scale = -1 in the column map); with that,"),
+                format!("negate the torque of {name} (scale = -1 in the column map); with that,"),
             )
         }
         Reading::ExchangedTorques(i, j) => (
             ReasonCode::Order,
-            format!(
-                "order: the torques of {} and {} seem to be swapped; after swapping them,",
-                names[i], names[j]
-            ),
+            format!("the torques of {} and {} seem to be swapped; after swapping them,", names[i], names[j]),
         ),
         Reading::NegatedMotion(joint) => (
             ReasonCode::Sign,
             format!(
-                "sign: negate the motion of {} (scale = -1 in the column map) or its axis in the model; with \
+                "negate the motion of {} (scale = -1 in the column map) or its axis in the model; with \
                  that,",
                 names[joint]
             ),
         ),
         Reading::ReversedAxis(joint) => (
             ReasonCode::Sign,
-            format!(
-                "sign: the axis of {} seems to be reversed in the model; after reversing it,",
-                names[joint]
-            ),
+            format!("the axis of {} seems to be reversed in the model; after reversing it,", names[joint]),
         ),
         Reading::ExchangedMotions(i, j) => (
             ReasonCode::Order,
-            format!(
-                "order: the motions of {} and {} seem to be swapped; after swapping them,",
-                names[i], names[j]
-            ),
+            format!("the motions of {} and {} seem to be swapped; after swapping them,", names[i], names[j]),
         ),
         Reading::Gravity(g) => {
             // Adding zero turns a negative zero into zero.
             let numbers = [g.x, g.y, g.z].map(|x| significant(x + 0.0, 3)).join(",");
-            (
-                ReasonCode::Gravity,
-                format!("gravity: it seems to have another direction; with gravity {numbers},"),
-            )
+            (ReasonCode::Gravity, format!("it seems to have another direction; with gravity {numbers},"))
         }
     }
 }
@@ -325,12 +313,12 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
     let number =
         |factor: f64| format!("{} ± {}", significant(factor * value, 2), significant(factor * error, 1));
     let degrees = 1.0_f64.to_degrees();
-    let share = format!("{:.0} % of the squared residual", 100.0 * deviation.explains);
+    let share = format!("correcting it removes {:.0} % of the squared residual", 100.0 * deviation.explains);
     match deviation.kind {
         DeviationKind::Lag => (
             ReasonCode::Lag,
             format!(
-                "lag: the torques lag the motion by {} ms, which explains {share}; align their clocks or \
+                "the torques lag the motion by {} ms; {share}; align their clocks or \
                  filters",
                 number(1e3)
             ),
@@ -338,14 +326,14 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
         DeviationKind::Tilt => (
             ReasonCode::Gravity,
             format!(
-                "gravity: the base is tilted about {of} by {}°, which explains {share}; correct the gravity of the model",
+                "the base is tilted about {of} by {}°; {share}; correct the gravity of the model",
                 number(degrees)
             ),
         ),
         DeviationKind::Zero => (
             ReasonCode::Zero,
             format!(
-                "zero: the zero of {of} is off by {} ({}°), which explains {share}; correct it in the log (offset in the column map)",
+                "the zero of {of} is off by {} ({}°); {share}; correct it in the log (offset in the column map)",
                 number(1.0),
                 significant(degrees * value, 2)
             ),
@@ -353,7 +341,7 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
         DeviationKind::Length => (
             ReasonCode::Length,
             format!(
-                "length: the model places {of} {} m too far from the previous joint, which explains {share}; \
+                "the model places {of} {} m too far from the previous joint; {share}; \
                  measure that length",
                 number(1.0)
             ),
@@ -361,7 +349,7 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
         DeviationKind::Gain => (
             ReasonCode::Gain,
             format!(
-                "scale: the torque of {of} is off by {} %, which explains {share}; check its unit and its torque constant",
+                "the logged torque of {of} has an error of {} %; {share}; check its unit and its torque constant",
                 number(1e2)
             ),
         ),

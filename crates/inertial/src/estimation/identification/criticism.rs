@@ -126,6 +126,38 @@ pub struct Reason {
     pub message: String,
 }
 
+impl ReasonCode {
+    /// Returns the word of the code, as in the JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sign => "sign",
+            Self::Order => "order",
+            Self::Gravity => "gravity",
+            Self::Lag => "lag",
+            Self::Zero => "zero",
+            Self::Length => "length",
+            Self::Gain => "gain",
+            Self::Residual => "residual",
+            Self::JointResidual => "joint-residual",
+            Self::Friction => "friction",
+            Self::Motion => "motion",
+            Self::Outliers => "outliers",
+            Self::Consistency => "consistency",
+            Self::Drift => "drift",
+            Self::Mass => "mass",
+            Self::NotConverged => "not-converged",
+            Self::Validation => "validation",
+        }
+    }
+}
+
+impl Reason {
+    /// Creates a reason; its message begins with the word of the code.
+    pub(crate) fn new(code: ReasonCode, verdict: Verdict, text: &str) -> Self {
+        Self { code, verdict, message: format!("{}: {text}", code.word()) }
+    }
+}
+
 /// Verdict with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Criticism {
@@ -156,7 +188,7 @@ impl Criticism {
 
     fn add(&mut self, code: ReasonCode, verdict: Verdict, message: String) {
         self.verdict = self.verdict.max(verdict);
-        self.reasons.push(Reason { code, verdict, message });
+        self.reasons.push(Reason::new(code, verdict, &message));
     }
 
     fn check_residuals(&mut self, all: f64, joints: &[Residual]) {
@@ -166,7 +198,7 @@ impl Criticism {
                 ReasonCode::Residual,
                 verdict,
                 format!(
-                    "residual: {} of all torques is not explained; check units, signs, zeros and order of the joints, gravity and \
+                    "{} of all torques is not explained; check units, signs, zeros and order of the joints, gravity and \
                      friction",
                     percent(all)
                 ),
@@ -182,11 +214,11 @@ impl Criticism {
         let message = |bad: &[String], share: &str, verb: &str| match bad {
             [] => None,
             [one] => Some(format!(
-                "residual: {share} of the torque of {one} {verb}; check the sign, scale and axis of that joint, and its \
+                "{share} of the torque of {one} {verb}; check the sign, scale and axis of that joint, and its \
                  friction"
             )),
             several => Some(format!(
-                "residual: {share} of the torques of {} {verb}; check that their columns are in the order of the joints \
+                "{share} of the torques of {} {verb}; check that their columns are in the order of the joints \
                  of the model",
                 several.join(", ")
             )),
@@ -204,7 +236,7 @@ impl Criticism {
         if validation > DOUBTFUL && validation > MOST_GROWTH * fit {
             let verdict = if validation > USELESS { Verdict::DoNotUse } else { Verdict::Doubtful };
             let message = format!(
-                "validation: {} of the torques of the validation data is not explained, {} of the fit; check that both were \
+                "{} of the torques of the validation data is not explained, {} of the fit; check that both were \
                  recorded with the same robot, load and columns",
                 percent(validation),
                 percent(fit)
@@ -221,7 +253,7 @@ impl Criticism {
             ReasonCode::Mass,
             Verdict::Doubtful,
             format!(
-                "mass: {} heavier than three times the whole robot (about {robot:.0} kg); check the gravity, the lengths and the \
+                "{} heavier than three times the whole robot (about {robot:.0} kg); check the gravity, the lengths and the \
                  masses of the model, and the unit of the torques",
                 heavy.join(", ")
             ),
@@ -243,7 +275,7 @@ impl Criticism {
                 ReasonCode::Mass,
                 Verdict::Doubtful,
                 format!(
-                    "mass: the identified bodies have {} kg in total, those of the model {} kg; check the \
+                    "the identified bodies have {} kg in total, those of the model {} kg; check the \
                      unit of the torques and the masses of the model",
                     significant(found, 2),
                     significant(model, 2)
@@ -260,9 +292,7 @@ impl Criticism {
         } else {
             "without a bound on its distance from the best fit".to_owned()
         };
-        let message = format!(
-            "convergence: the search for consistent bodies was stopped {distance}; let it run longer"
-        );
+        let message = format!("the search for consistent bodies was stopped {distance}; let it run longer");
         self.add(ReasonCode::NotConverged, Verdict::Doubtful, message);
     }
 
@@ -272,7 +302,7 @@ impl Criticism {
                 ReasonCode::Consistency,
                 Verdict::Doubtful,
                 format!(
-                    "consistency: the residual of physically consistent bodies is {}, of unconstrained ones \
+                    "the residual of physically consistent bodies is {}, of unconstrained ones \
                      {}; a sign, a zero, a length or the gravity of the model is wrong, or a joint term is \
                      missing",
                     percent(all),
@@ -305,7 +335,7 @@ impl Criticism {
                 ReasonCode::Drift,
                 Verdict::Doubtful,
                 format!(
-                    "drift: the first and second half of the log differ {ratio:.1} times as much as \
+                    "the first and second half of the log differ {ratio:.1} times as much as \
                      interleaved halves; check whether the load, the friction (temperature) or a sensor \
                      changed, and identify from the parts separately"
                 ),
@@ -340,4 +370,40 @@ impl Residual {
 
 fn largest_force(joints: &[Residual]) -> f64 {
     joints.iter().map(Residual::force).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{Reason, ReasonCode, Verdict};
+
+    /// Messages begin with the code of the JSON.
+    #[test]
+    fn words_of_reasons_are_their_codes() {
+        use ReasonCode as C;
+        for code in [
+            C::Sign,
+            C::Order,
+            C::Gravity,
+            C::Lag,
+            C::Zero,
+            C::Length,
+            C::Gain,
+            C::Residual,
+            C::JointResidual,
+            C::Friction,
+            C::Motion,
+            C::Outliers,
+            C::Consistency,
+            C::Drift,
+            C::Mass,
+            C::NotConverged,
+            C::Validation,
+        ] {
+            let reason = Reason::new(code, Verdict::Doubtful, "text");
+            let word = serde_json::to_value(code).unwrap();
+            assert_eq!(reason.message, format!("{}: text", word.as_str().unwrap()));
+        }
+    }
 }

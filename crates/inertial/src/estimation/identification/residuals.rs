@@ -170,7 +170,7 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         let (expected, found) = (equations.len(), values.len());
         return Err(Error::Dimension { what: "unknowns", expected, found });
     }
-    let names = equations.row_names();
+    let names = equations.force_names();
     let (mut joints, mut residual, mut tau) = (Vec::new(), 0.0, 0.0);
     let (mut residual_raw, mut tau_raw, mut counted, mut left_out) = (0.0, 0.0, 0, 0);
     let mut unjudged = Vec::new();

@@ -19,7 +19,7 @@ use crate::estimation::least_squares::essential::Essential;
 use crate::estimation::model_selection::evidence::TermChoice;
 use crate::estimation::warning::Warning;
 use crate::identifiability::{Regrouping, Status};
-use crate::mechanism::{Body, BodyKind, Mechanism, ParameterBlock};
+use crate::mechanism::{Body, BodyKind, Link, Mechanism, ParameterBlock};
 use crate::spatial::Inertia;
 use crate::warning::Warnings;
 
@@ -57,6 +57,10 @@ pub struct Tensor {
 pub struct BodyEstimate {
     /// Name.
     pub name: String,
+    /// Links with mass that make up the body, if there are other ones than the link of the same name: fixed and locked joints
+    /// connect them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
     /// Mass (kg).
     pub mass: f64,
     /// Centre of mass in the frame of the body (m); the origin if the mass is zero.
@@ -87,6 +91,7 @@ impl BodyEstimate {
         let t = inertia.about_com();
         Ok(Self {
             name: name.to_owned(),
+            links: Vec::new(),
             mass: inertia.mass,
             com: inertia.com().map_or([0.0; 3], Into::into),
             mass_std_error: None,
@@ -342,10 +347,10 @@ pub struct Identification {
 
 impl Identification {
     /// Adds a reason, before those of lower severity.
-    pub(crate) fn add_reason(&mut self, code: ReasonCode, verdict: Verdict, message: String) {
+    pub(crate) fn add_reason(&mut self, code: ReasonCode, verdict: Verdict, text: &str) {
         self.verdict = Some(self.verdict.map_or(verdict, |own| own.max(verdict)));
         let place = self.reasons.iter().take_while(|r| r.verdict > verdict).count();
-        self.reasons.insert(place, Reason { code, verdict, message });
+        self.reasons.insert(place, Reason::new(code, verdict, text));
     }
 }
 
@@ -353,7 +358,8 @@ impl Identification {
 pub(crate) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -> Result<Vec<BodyEstimate>> {
     let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
     let one = |(index, body): (usize, &Body)| {
-        let out = BodyEstimate::new(&body.name, &body.inertia)?;
+        let mut out = BodyEstimate::new(&body.name, &body.inertia)?;
+        out.links = merged_links(mechanism, index);
         let block = mechanism.parameter_blocks().iter().find(|b| b.body == index && b.len == 10);
         Ok(match covariance.zip(block) {
             Some((covariance, block)) => {
@@ -363,6 +369,14 @@ pub(crate) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -
         })
     };
     mechanism.bodies().iter().enumerate().filter(|(_, b)| with_mass(&b.kind)).map(one).collect()
+}
+
+/// Returns the links with mass that make up a body; empty if the link of the same name is the only one.
+fn merged_links(mechanism: &Mechanism, body: usize) -> Vec<String> {
+    let has_mass = |link: &&Link| link.inertia.is_some_and(|inertia| inertia != Inertia::zero());
+    let own = mechanism.links().iter().filter(|link| link.body == Some(body)).filter(has_mass);
+    let names: Vec<String> = own.map(|link| link.name.clone()).collect();
+    if names.iter().any(|name| *name != mechanism.bodies()[body].name) { names } else { Vec::new() }
 }
 
 /// Uncertainty of a result.

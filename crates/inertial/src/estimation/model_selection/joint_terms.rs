@@ -55,11 +55,11 @@ impl Chosen<'_> {
         joints.dedup();
         if !joints.is_empty() {
             let message = format!(
-                "friction: that of {} would be negative, which is impossible; check the signs of the torque and of the motion of \
+                "the friction of {} would be negative, which is impossible; check the signs of the torque and of the motion of \
                  each, and the order of the columns",
                 joints.join(", ")
             );
-            result.add_reason(ReasonCode::Friction, Verdict::Doubtful, message);
+            result.add_reason(ReasonCode::Friction, Verdict::Doubtful, &message);
         }
         result.warnings.extend(self.notes);
         result.terms = self.terms;

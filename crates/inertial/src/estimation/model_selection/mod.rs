@@ -5,3 +5,4 @@ pub(crate) mod evidence;
 pub(crate) mod joint_terms;
 pub(crate) mod projection;
 pub(crate) mod stribeck;
+mod term_probability;

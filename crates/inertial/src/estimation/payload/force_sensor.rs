@@ -254,7 +254,7 @@ impl SingleBody {
         }
         if let Some(asked) = &mut options.intervals {
             let bounds = asked.noise.of(&WRENCH_NAMES)?;
-            asked.noise = NoiseBounds(equations.row_names().into_iter().zip(bounds).collect());
+            asked.noise = NoiseBounds(equations.force_names().into_iter().zip(bounds).collect());
         }
         let mut out = identify(equations, &summary, validation.as_ref(), &options)?;
         for (joint, name) in out.joints.iter_mut().zip(WRENCH_NAMES) {
@@ -263,7 +263,7 @@ impl SingleBody {
                 joint.offset = joint.offset.map(|x| -x);
             }
         }
-        let names = self.mechanism.velocity_names();
+        let names = self.mechanism.force_names();
         for residual in out.fit.iter_mut().chain(&mut out.validation) {
             if let Some(i) = names.iter().position(|n| *n == residual.joint) {
                 WRENCH_NAMES[i].clone_into(&mut residual.joint);

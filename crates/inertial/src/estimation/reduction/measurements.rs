@@ -18,6 +18,9 @@ pub struct Measurements<'a> {
     pub tau_raw: Option<&'a [f64]>,
     /// Forces to use; all if absent.
     pub keep: Option<&'a [bool]>,
+    /// Whether each force is measured at all, one value per row of the equations; all if absent. The samples of other forces do not
+    /// count as samples that are left out.
+    pub measured: Option<&'a [bool]>,
     /// Additional columns of the log, those of [`crate::estimation::JointModel::columns`], sample after sample.
     pub columns: Option<&'a [f64]>,
     /// Share of independent samples: filtering to a band of `f` Hz leaves `2 f / rate`.
@@ -53,6 +56,7 @@ impl<'a> Measurements<'a> {
             tau,
             tau_raw: None,
             keep: None,
+            measured: None,
             columns: None,
             independent: 1.0,
             huber: None,
@@ -111,6 +115,7 @@ impl<'a> Measurements<'a> {
         expect("tau of the measurements", self.tau.len(), count * rows)?;
         expect("raw tau of the measurements", self.tau_raw.map_or(count * rows, <[f64]>::len), count * rows)?;
         expect("keep of the measurements", self.keep.map_or(count * rows, <[bool]>::len), count * rows)?;
+        expect("measured forces of the measurements", self.measured.map_or(rows, <[bool]>::len), rows)?;
         let further = equations.joint_model().columns.len();
         expect("further columns of the measurements", self.columns.map_or(0, <[f64]>::len), count * further)?;
         if let Some(huber) = self.huber {

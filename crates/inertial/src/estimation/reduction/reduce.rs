@@ -156,7 +156,8 @@ impl<'d> Reduction<'d> {
         self.block.clear();
         let width = waiting.columns.len() / waiting.room;
         // Rows that are not used: their columns, and the unfiltered force.
-        self.kept.extend(whole.clone().filter(|c| !counts(c)));
+        let is_measured = self.data.measured.is_none_or(|measured| measured[row]);
+        self.kept.extend(whole.clone().filter(|c| is_measured && !counts(c)));
         for (k, column) in waiting.columns.chunks_exact(waiting.room).enumerate() {
             if k + 1 == width {
                 self.block.extend(self.kept.iter().map(|&c| column[c - waiting.first]));
@@ -292,7 +293,8 @@ impl Visitor for Reduction<'_> {
         let keep = |s: &usize| data.keep.is_none_or(|keep| keep[(rows.first + s) * all + rows.row]);
         if data.filter.is_none() {
             self.kept.clear();
-            self.kept.extend((0..rows.count).filter(|s| !keep(s)));
+            let is_measured = data.measured.is_none_or(|measured| measured[rows.row]);
+            self.kept.extend((0..rows.count).filter(|s| is_measured && !keep(s)));
             let left = self.kept.len();
             if left > 0 {
                 self.fill(rows, &entry);

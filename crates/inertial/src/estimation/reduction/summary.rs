@@ -80,7 +80,7 @@ impl Summary {
         match out.factors.iter().position(|f| !f.triangle.is_finite()) {
             None => Ok(out),
             Some(v) => {
-                let name = &equations.row_names()[v];
+                let name = &equations.force_names()[v];
                 Err(Error::NotFinite(format!("the measurements of {name} are not finite")))
             }
         }

@@ -56,7 +56,10 @@ pub(in crate::mechanism) enum Convention {
 
 /// Body and the joint that connects it to its parent.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a body such as {\"name\": \"arm\", \"parent\": \"ground\", \"joint\": {…}}"
+)]
 pub(in crate::mechanism) struct Body {
     /// Name of the body.
     pub name: String,
@@ -74,7 +77,10 @@ pub(in crate::mechanism) struct Body {
 
 /// Joint of a body.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a joint such as {\"name\": \"elbow\", \"type\": \"revolute\", \"axis\": [0, 0, 1]}"
+)]
 pub(in crate::mechanism) struct Joint {
     /// Name of the joint.
     pub name: String,
@@ -128,7 +134,7 @@ pub(in crate::mechanism) enum Kind {
 
 /// Frame, given by a position and one kind of rotation, or by a row of Denavit and Hartenberg.
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an origin such as {\"xyz\": [0, 0, 0.1], \"rpy\": [0, 0, 0]}")]
 pub(in crate::mechanism) struct Origin {
     /// Position (m).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,7 +155,11 @@ pub(in crate::mechanism) struct Origin {
 
 /// Row of Denavit and Hartenberg.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "Denavit-Hartenberg parameters such as {\"a\": 0.4, \"alpha\": 0, \"d\": 0.1, \"theta\": 0}"
+)]
 pub(in crate::mechanism) struct Dh {
     /// Length of the common normal (m).
     pub a: f64,
@@ -163,7 +173,7 @@ pub(in crate::mechanism) struct Dh {
 
 /// Limits of a joint or wheel.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "limits such as {\"lower\": -1, \"upper\": 1}")]
 pub(in crate::mechanism) struct Limits {
     /// Smallest position (rad or m).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,7 +193,7 @@ pub(in crate::mechanism) struct Limits {
 
 /// Forces in a joint.
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "dynamics such as {\"damping\": 0.1, \"friction\": 0.2}")]
 pub(in crate::mechanism) struct Dynamics {
     /// Viscous friction (N m s/rad, or N s/m).
     pub damping: f64,
@@ -199,7 +209,7 @@ pub(in crate::mechanism) struct Dynamics {
 
 /// Joints that a joint follows: `joint` with `ratio`, or `joints`.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a mimic such as {\"joint\": \"finger\", \"ratio\": 1}")]
 pub(in crate::mechanism) struct Mimic {
     /// Joint to follow.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -217,7 +227,7 @@ pub(in crate::mechanism) struct Mimic {
 
 /// Joint that another joint follows.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a leader such as {\"joint\": \"finger\", \"ratio\": 1}")]
 pub(in crate::mechanism) struct Leader {
     /// Name of the joint to follow.
     pub joint: String,
@@ -237,7 +247,10 @@ fn one() -> f64 {
 
 /// Inertial parameters.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an inertial such as {\"mass\": 1, \"com\": [0, 0, 0.1], \"inertia\": {…}}"
+)]
 pub(in crate::mechanism) struct Inertial {
     /// Mass (kg).
     pub mass: f64,
@@ -250,7 +263,10 @@ pub(in crate::mechanism) struct Inertial {
 
 /// Entries of a rotational inertia (kg m²); those off the diagonal are the negatives of the products of inertia.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a tensor such as {\"ixx\": 1, \"ixy\": 0, \"ixz\": 0, \"iyy\": 1, \"iyz\": 0, \"izz\": 1}"
+)]
 pub(in crate::mechanism) struct Tensor {
     /// Moment about x (kg m²).
     pub ixx: f64,
@@ -268,7 +284,10 @@ pub(in crate::mechanism) struct Tensor {
 
 /// Joint that closes a loop.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a loop such as {\"name\": \"pin\", \"type\": \"revolute\", \"predecessor\": {\"body\": \"a\"}, \"successor\": {\"body\": \"b\"}}"
+)]
 pub(in crate::mechanism) struct Loop {
     /// Name of the loop joint.
     pub name: String,
@@ -292,7 +311,10 @@ pub(in crate::mechanism) struct Loop {
 
 /// End of a loop joint.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "the end of a loop such as {\"body\": \"arm\", \"origin\": {\"xyz\": [0, 0, 0.3]}}"
+)]
 pub(in crate::mechanism) struct End {
     /// Name of the body.
     pub body: String,
@@ -303,7 +325,10 @@ pub(in crate::mechanism) struct End {
 
 /// Geared rotor.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a rotor such as {\"joint\": \"elbow\", \"carrier\": \"arm\", \"ratio\": 100, \"inertial\": {…}}"
+)]
 pub(in crate::mechanism) struct Rotor {
     /// Joint that the rotor drives.
     pub joint: String,
@@ -327,7 +352,10 @@ pub(in crate::mechanism) struct Rotor {
 
 /// Reaction wheel.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a wheel such as {\"name\": \"wheel\", \"carrier\": \"base\", \"inertia\": 0.01}"
+)]
 pub(in crate::mechanism) struct Wheel {
     /// Name of the wheel.
     pub name: String,
