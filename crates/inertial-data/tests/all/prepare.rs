@@ -156,6 +156,19 @@ fn the_automatic_cutoff_does_not_depend_on_the_encoder() {
 }
 
 #[test]
+fn the_noise_of_a_slow_joint_limits_the_cutoff() {
+    let mechanism = arm();
+    let (names, mut columns) = clean(4000, 200.0);
+    let mut random = noise();
+    columns[1].iter_mut().for_each(|x| *x += 0.15 * random());
+    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    // The noise of the acceleration below f is that of the next test, (2π)⁴ f⁵/5 · 2·0.087²/200: half of the amplitude of 9/√2 rad/s²
+    // of this joint at 3.4 Hz. The noise is estimated from a part of the spectrum.
+    assert!((p.cutoff_hz.unwrap() - 3.37).abs() < 0.2, "{:?}", p.notes);
+    assert!(p.notes.iter().any(|n| n.contains("too much noise into the acceleration of ")), "{:?}", p.notes);
+}
+
+#[test]
 fn the_note_on_the_cutoff_gives_the_reason() {
     let mechanism = arm();
     let prepared = |rate: f64, size: f64| {

@@ -188,6 +188,33 @@ fn the_terms_that_were_simulated_are_chosen() {
     assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
 }
 
+/// Errors of base parameters from logs that are too short to decide which terms exist.
+#[test]
+fn standard_errors_of_short_logs_include_undecided_terms() {
+    let mechanism = model("puma560");
+    let equations = Equations::new(&mechanism, automatic(), DEFAULT_SNAP).unwrap();
+    let truth = equations.regrouping.regroup(&mechanism.parameters()).unwrap();
+    let mut pulls = Vec::new();
+    for seed in 0..6 {
+        let mut rng = Rng(seed + 20);
+        let joints = |j: usize, v: f64, _: f64| {
+            let size = 1.0 / (1.0 + j as f64);
+            6.0 * size * v + 5.0 * size * v.signum() + if j % 2 == 0 { 2.0 * size } else { 0.0 }
+        };
+        let log = Log::sampled(&mechanism, 150, 0.01, &mut rng).with(joints).noisy(0.1, 0.3, &mut rng);
+        let result = found(&mechanism, &log);
+        assert!(result.terms.iter().any(|t| t.is_undecided()), "{seed}");
+        let base = result.base_parameters.iter().zip(&truth);
+        pulls.extend(
+            base.filter(|(p, _)| p.std_error > 0.0).map(|(p, truth)| (p.value - truth) / p.std_error),
+        );
+    }
+    let rms = (pulls.iter().map(|p| p * p).sum::<f64>() / pulls.len() as f64).sqrt();
+    let largest = pulls.iter().map(|p| p.abs()).fold(0.0, f64::max);
+    // Over 200 values, a normal distribution has a largest one of about 3. Errors may be too large, but hardly too small.
+    assert!(rms < 1.2 && largest < 5.0, "{rms} {largest}");
+}
+
 #[test]
 fn friction_that_bends_and_rotors_are_chosen() {
     let mechanism = model("puma560");

@@ -37,6 +37,8 @@ const SMALL: f64 = 0.05;
 const HALVES: f64 = 2.2;
 /// Number of standard deviations of the logarithm of that ratio that count as chance: exceeded in one of a thousand logs.
 const CHANCE: f64 = 3.2;
+/// Smallest number of unknowns that both parts of a log must determine to be compared.
+const LEAST_FREEDOM: f64 = 1.0;
 /// Smallest relative residual for which the halves are compared and drives that turn with two joints are searched for. Filters and
 /// rounding leave smaller residuals on noise-free simulated logs.
 pub(crate) const NEGLIGIBLE: f64 = 1e-4;
@@ -327,9 +329,15 @@ impl Criticism {
         let first = contrast.between(|k| 2 * k < blocks);
         let others = [1, 2, 4].map(|length| contrast.between(move |k| (k / length) % 2 == 0));
         let ([Some(a), Some(b), Some(c)], Some(first)) = (others, first) else { return Ok(()) };
+        let parts = [first, a, b, c];
+        if parts.iter().any(|part| part.freedom < LEAST_FREEDOM) {
+            return Ok(());
+        }
+        let [first, a, b, c] = parts.map(|part| part.decrease / part.freedom);
         let ratio = 3.0 * first / (a + b + c);
-        // The sums have one degree of freedom per unknown and scatter more for few unknowns.
-        let scatter = (8.0 / (3.0 * solution.root.ncols() as f64)).sqrt();
+        let freedom = parts.iter().map(|part| part.freedom).fold(f64::INFINITY, f64::min);
+        // Sums with few degrees of freedom scatter more.
+        let scatter = (8.0 / (3.0 * freedom)).sqrt();
         if ratio > HALVES.max((CHANCE * scatter).exp()) {
             self.add(
                 ReasonCode::Drift,

@@ -213,9 +213,9 @@ impl Contrast {
         (scores.len() >= FEWEST).then(|| Self { blocks: normalized(scores, root) })
     }
 
-    /// Returns the decrease of the squared residual if the selected blocks and the others have separate estimates.
-    pub fn between(&self, some: impl Fn(usize) -> bool) -> Option<f64> {
-        let mut out = 0.0;
+    /// Compares separate estimates from the selected blocks and from the others.
+    pub fn between(&self, some: impl Fn(usize) -> bool) -> Option<Difference> {
+        let mut out = Difference { decrease: 0.0, freedom: 0.0 };
         for side in [true, false] {
             let mut sum: Option<(DMatrix<f64>, DVector<f64>)> = None;
             for (_, (gram, gradient)) in self.blocks.iter().enumerate().filter(|(k, _)| some(*k) == side) {
@@ -225,13 +225,28 @@ impl Contrast {
                 });
             }
             let (mut gram, gradient) = sum?;
-            for i in 0..gram.nrows() {
+            let (n, share) = (gram.nrows(), gram.trace());
+            for i in 0..n {
                 gram[(i, i)] += LEFT;
             }
-            out += gradient.dot(&Cholesky::new(&gram).ok()?.solve(&gradient).ok()?);
+            let factor = Cholesky::new(&gram).ok()?;
+            out.decrease += gradient.dot(&factor.solve(&gradient).ok()?);
+            // The gradient has the covariance `G (1 − G)`, where `G` is the information of this side.
+            let mut inverse = DMatrix::identity(n, n);
+            factor.solve_in_place(&mut inverse).ok()?;
+            out.freedom += n as f64 - share - LEFT * ((1.0 + LEFT) * inverse.trace() - n as f64);
         }
         Some(out)
     }
+}
+
+/// Difference between separate estimates from two parts of a log.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Difference {
+    /// Decrease of the squared residual with separate estimates.
+    pub decrease: f64,
+    /// Expected decrease for independent noise of unit variance: the number of unknowns that both parts determine.
+    pub freedom: f64,
 }
 
 impl Summary {
