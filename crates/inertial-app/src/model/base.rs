@@ -28,7 +28,9 @@ impl Model {
         context: &Context<'_>,
     ) -> Result<Self> {
         let is_open = self.options.base.is_none() && self.mechanism.base() == Base::Fixed;
-        if !is_open || logs.is_empty() || logs.iter().any(|log| log == "-") {
+        // A pipe can be read only once.
+        let is_pipe = |log: &String| log == "-" || context.inputs.size(log) == 0;
+        if !is_open || logs.is_empty() || logs.iter().any(is_pipe) {
             return Ok(self);
         }
         let mut moves = false;
