@@ -2,7 +2,7 @@
 
 use inertial::mechanism::write::{Syntax, describe};
 use inertial::mechanism::{Base, read};
-use inertial_data::Reader;
+use inertial_data::{Columns, Reader};
 
 use crate::logs::LogOptions;
 use crate::summary_file::saved_summary;
@@ -33,6 +33,7 @@ impl Model {
         if !is_open || logs.is_empty() || logs.iter().any(is_pipe) {
             return Ok(self);
         }
+        let Ok(mechanism) = self.with_base(Base::Floating) else { return Ok(self) };
         let mut moves = false;
         for log in logs {
             // Errors of unreadable logs are reported by the job.
@@ -46,13 +47,17 @@ impl Model {
             else {
                 return Ok(self);
             };
+            // Logs without joints, such as those of free flights, are read in other ways.
+            if Columns::matching(&mechanism, log, reader.names(), &inertial_data::Options::default()).is_err()
+            {
+                return Ok(self);
+            }
             moves = moves || has_motion(reader.as_mut(), &columns, is_pose);
         }
         if !moves {
             context.note(&Note::BaseDoesNotMove);
             return Ok(self);
         }
-        let Ok(mechanism) = self.with_base(Base::Floating) else { return Ok(self) };
         let text = if self.is_scene {
             let described = read::model(&self.text, &self.mesh_files).at(&self.label)?;
             describe(&described, Some(Base::Floating), Syntax::Toml).at(&self.label)?

@@ -57,8 +57,13 @@ fn both_kinds_of_arithmetic_find_the_same() {
         assert_eq!(fast.len(), portable.len(), "{call:?}");
         for ((place, x), (other, y)) in fast.iter().zip(&portable) {
             // Tolerances are relative to the largest number at the same location. Errors of barely excited parameters
-            // and rank margins amplify rounding errors. The fraction that a deviation explains is relative to one.
-            let least = if place.contains("explains") { 0.1 } else { 1e-9 };
+            // and rank margins amplify rounding errors. The fraction that a deviation explains is relative to one. A duality
+            // gap of zero has the rounding error of the cost, which is a few hundred.
+            let least = match place {
+                _ if place.contains("explains") => 0.1,
+                _ if place.contains("duality_gap") => 1e-6,
+                _ => 1e-9,
+            };
             let scale = fast.iter().filter(|(p, _)| p == place).map(|(_, x)| x.abs()).fold(least, f64::max);
             assert_eq!(place, other, "{call:?}");
             assert!((x - y).abs() <= 1e-5 * scale || place.contains("margin"), "{call:?} {place}: {x} {y}");

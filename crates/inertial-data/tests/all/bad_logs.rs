@@ -87,10 +87,7 @@ fn time_that_cannot_be_repaired() {
     let gap = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4.0));
     assert!(gap.contains("row 602") && gap.contains("29 % of the time is in gaps"), "{gap}");
     let endless = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4e9));
-    assert!(
-        endless.contains("row 602") && endless.contains("the time jumps by 4000000000 s here"),
-        "{endless}"
-    );
+    assert!(endless.contains("row 602") && endless.contains("the time jumps by 4e9 s here"), "{endless}");
     assert!(endless.contains("split the log before this row"), "{endless}");
 }
 

@@ -8,7 +8,7 @@ use crate::consistency::significant;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::residuals::{Residual, Validation, validate};
 use crate::estimation::least_squares::fit::{LeastSquares, stacked};
-use crate::estimation::least_squares::jackknife::Contrast;
+use crate::estimation::least_squares::jackknife::{Contrast, Difference};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::estimation::warning::Warning;
@@ -333,8 +333,12 @@ impl Criticism {
         if parts.iter().any(|part| part.freedom < LEAST_FREEDOM) {
             return Ok(());
         }
-        let [first, a, b, c] = parts.map(|part| part.decrease / part.freedom);
-        let ratio = 3.0 * first / (a + b + c);
+        let ratio_of = |of: &dyn Fn(&Difference) -> f64| {
+            let [first, a, b, c] = [0, 1, 2, 3].map(|k| of(&parts[k]));
+            3.0 * first / (a + b + c)
+        };
+        // Halves of a repeated motion determine more unknowns than interleaved parts, which correlated noise affects less.
+        let ratio = ratio_of(&|part| part.decrease).min(ratio_of(&|part| part.decrease / part.freedom));
         let freedom = parts.iter().map(|part| part.freedom).fold(f64::INFINITY, f64::min);
         // Sums with few degrees of freedom scatter more.
         let scatter = (8.0 / (3.0 * freedom)).sqrt();

@@ -32,6 +32,7 @@ use crate::estimation::least_squares::fit::{LeastSquares, Weighting, stacked};
 use crate::estimation::least_squares::jackknife::{Jackknife, growth, variances};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::model_selection::term_probability::{IfPresent, probabilities};
+use crate::estimation::reduction::factor::Factor;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::product;
 
@@ -40,17 +41,23 @@ use crate::linalg::product;
 const MOST_AT_REST: f64 = 2.0;
 /// Sufficient evidence for a term of a kind that another joint needs: three standard errors.
 const LIKE_OTHERS: f64 = 9.0;
+/// The same for a term that the log determines poorly: two standard errors.
+const LEAST_EVIDENCE: f64 = 4.0;
 /// Lower limit of the number of independent samples of a joint.
 const FEWEST_SAMPLES: f64 = 10.0;
 /// Usual root mean square of the force of a joint term, relative to that of the whole force of its joint.
 const TYPICAL: f64 = 0.1;
+/// Lower limit of the force of a joint, relative to the largest one of the robot.
+const LEAST_FORCE: f64 = 0.1;
 /// Standard error, relative to the usual size, from which a log does not determine friction or an offset. These exist in nearly all
 /// joints. Without them, the errors of the other unknowns would be too small by far.
 const UNDETERMINED: f64 = 1.0 / 3.0;
 /// Probability of a term, given the evidence of all joints, from which it is kept.
 const PROBABLE: f64 = 0.9;
-/// The same for friction or an offset that the log determines poorly: whose information is below that of the samples.
+/// The same for friction or an offset that the log determines poorly.
 const PROBABLE_OF_POOR: f64 = 0.5;
+/// Standard error, relative to the usual size, from which a log determines a term poorly.
+const POOR: f64 = 0.25;
 /// Evidence from which a negative value is impossible rather than uncertain: two standard errors.
 const CLEARLY_NEGATIVE: f64 = 4.0;
 
@@ -273,8 +280,7 @@ impl Candidates<'_> {
             counts && self.evidence(k) >= self.needed(k)
         };
         if kind != Term::Stribeck && self.open.iter().any(clear) {
-            // A value below its standard error reduces the error of predictions if it is set to zero.
-            self.log_information(i).clamp(1.0, LIKE_OTHERS)
+            self.log_information(i).clamp(LEAST_EVIDENCE, LIKE_OTHERS)
         } else {
             self.needed(i)
         }
@@ -305,8 +311,8 @@ impl Candidates<'_> {
     /// Returns the least needed term and the evidence that it needs; `None` if all terms are needed.
     fn worst(&self) -> Option<(usize, f64)> {
         let least = |i: usize| {
-            let poor = self.exists_usually(i) && self.log_information(i) < self.log_samples;
-            if poor { PROBABLE_OF_POOR } else { PROBABLE }
+            let poor = self.fit.variance(self.rank + i) > POOR.powi(2) * self.usual[i];
+            if poor && self.exists_usually(i) { PROBABLE_OF_POOR } else { PROBABLE }
         };
         let probable = self.probabilities().into_iter().filter(|(i, p)| *p >= least(*i));
         let probable: Vec<usize> = probable.map(|(i, _)| i).collect();
@@ -429,18 +435,23 @@ pub(crate) fn select(
     Ok(Selection { keep: candidates.keep, choices, doubts })
 }
 
-/// Returns the squared usual size of each term: that of a term with a share of [`TYPICAL`] of the force of its joint.
+/// Returns the squared usual size of each term: that of a term with a share of [`TYPICAL`] of the force of its joint. Forces below
+/// [`LEAST_FORCE`] of the largest one are replaced by that, because friction of light joints does not depend on their load.
 fn usual_squares(equations: &Equations<'_>, summary: &Summary) -> Vec<f64> {
+    let energy = |factor: &Factor, j: usize| {
+        (0..=factor.unknowns()).map(|k| factor.triangle.at(k, j).powi(2)).sum::<f64>()
+    };
+    let mean_square = |factor: &Factor| energy(factor, factor.unknowns()) / factor.count.max(1) as f64;
+    let largest = summary.factors.iter().map(mean_square).fold(0.0, f64::max);
     let rank = equations.rank();
     let square = |(i, &(row, _)): (usize, &(usize, Term))| {
         let (channel, factor) = (&equations.channels[row], &summary.factors[row]);
         let Some(column) = channel.unknowns.iter().position(|unknown| *unknown == rank + i) else {
             return 0.0;
         };
-        let n = factor.unknowns();
-        let energy = |j: usize| (0..=n).map(|k| factor.triangle.at(k, j).powi(2)).sum::<f64>();
-        let own = energy(column);
-        if own > 0.0 { TYPICAL.powi(2) * energy(n) / own } else { 0.0 }
+        let own = energy(factor, column) / factor.count.max(1) as f64;
+        let force = mean_square(factor).max(LEAST_FORCE.powi(2) * largest);
+        if own > 0.0 { TYPICAL.powi(2) * force / own } else { 0.0 }
     };
     equations.terms.iter().enumerate().map(square).collect()
 }
