@@ -69,7 +69,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         o.rate = args.rate;
     });
     // As identify does.
-    let float = |model: Model| model.float_logged_base(&[args.log.clone()], &log, &shell.context());
+    let float =
+        |model: Model| model.float_logged_base(std::slice::from_ref(&args.log), &log, &shell.context());
     let model = model.map(float).transpose()?;
     let options = Options::default().with(|o| {
         o.log.clone_from(&args.log);

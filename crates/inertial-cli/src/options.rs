@@ -31,7 +31,7 @@ pub fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = MODEL)]
 pub struct ModelArgs {
-    /// Whether the base is fixed or floating [default: fixed unless the model has a floating base]
+    /// Whether the base is fixed or floating [default: fixed unless the model or the logs have a floating base]
     #[arg(long, value_name = "BASE", value_parser = choice::<Base>())]
     base: Option<Base>,
     /// Gravity in m/s², world frame; 0,0,0 is allowed [default: that of the model, else 0,0,-9.81]

@@ -65,7 +65,7 @@ impl Model {
             self.text.clone()
         };
         context.note(&Note::BaseFloats);
-        let options = self.options.clone().with(|o| o.base = Some(Base::Floating));
+        let options = self.options.with(|o| o.base = Some(Base::Floating));
         Ok(Self { text, options, mechanism, ..self })
     }
 }

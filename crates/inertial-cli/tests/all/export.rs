@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::fmt::Write as _;
 use std::process::Command;
 
 use crate::common::{Folder, data, python, refused, run, urdf};
@@ -344,7 +345,7 @@ fn identified_bodies_name_their_links() {
     let mut log = String::from("t,q1,tau1\n");
     for i in 0..2000 {
         let t = f64::from(i) / 200.0;
-        log += &format!("{t},{},{}\n", 0.9 * (3.0 * t).sin(), -0.9 * 9.0 * 0.05 * (3.0 * t).sin());
+        let _ = writeln!(log, "{t},{},{}", 0.9 * (3.0 * t).sin(), -0.9 * 9.0 * 0.05 * (3.0 * t).sin());
     }
     let log = folder.file("log.csv", log);
     let found = run(&["identify", &robot, &log, "--json"]).json();

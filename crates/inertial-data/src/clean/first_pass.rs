@@ -207,9 +207,7 @@ impl Channel {
         }
         self.before = *x;
         self.jump = self.jump.max(change.abs());
-        if !self.angle {
-            self.last = *x;
-        } else {
+        if self.angle {
             // No joint makes half a turn between two samples. The first change is NaN, which is not a turn. A change by more turns than any
             // logger wraps is an outlier. Rounding is slow, and almost all changes are small.
             let turns = if change.abs() > 3.0 { (change / std::f64::consts::TAU).round() } else { 0.0 };
@@ -221,6 +219,8 @@ impl Channel {
                 self.last = *x;
             }
             *x += self.offset;
+        } else {
+            self.last = *x;
         }
         self.range = (self.range.0.min(*x), self.range.1.max(*x));
     }

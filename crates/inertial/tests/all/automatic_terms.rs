@@ -205,11 +205,11 @@ fn standard_errors_of_short_logs_include_undecided_terms() {
         let mut rng = Rng(seed + 20);
         let joints = |j: usize, v: f64, _: f64| {
             let size = 1.0 / (1.0 + j as f64);
-            6.0 * size * v + 5.0 * size * v.signum() + if j % 2 == 0 { 2.0 * size } else { 0.0 }
+            6.0 * size * v + 5.0 * size * v.signum() + if j.is_multiple_of(2) { 2.0 * size } else { 0.0 }
         };
         let log = Log::sampled(&mechanism, 150, 0.01, &mut rng).with(joints).noisy(0.1, 0.3, &mut rng);
         let result = found(&mechanism, &log);
-        assert!(result.terms.iter().any(|t| t.is_undecided()), "{seed}");
+        assert!(result.terms.iter().any(TermChoice::is_undecided), "{seed}");
         let base = result.base_parameters.iter().zip(&truth);
         pulls.extend(
             base.filter(|(p, _)| p.std_error > 0.0).map(|(p, truth)| (p.value - truth) / p.std_error),

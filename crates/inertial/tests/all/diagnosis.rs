@@ -7,8 +7,8 @@ use crate::common::logs::{model, normal};
 use crate::common::{Rng, reference_rnea};
 use inertial::dynamics::InverseDynamics;
 use inertial::estimation::{
-    DeviationKind, Equations, Excerpt, Identification, IdentifyOptions, OtherLength, ReasonCode, Verdict,
-    diagnose, identify,
+    DeviationKind, Equations, Excerpt, Identification, IdentifyOptions, OtherLength, ReasonCode, Summary,
+    Verdict, diagnose, identify,
 };
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 
@@ -119,6 +119,39 @@ fn a_lag_is_measured_despite_noisy_motion() {
     // The nearest of the lags that are tried are 15 and 25 ms.
     assert!((lag.value - 0.02).abs() < 0.006, "{lag:?}");
     assert!(result.certain_lag().is_some());
+}
+
+/// Halves of a repeated motion determine the same unknowns, interleaved parts do not.
+#[test]
+fn a_repeated_motion_with_one_measured_joint_has_no_drift() {
+    let mechanism = model("puma560");
+    for seed in 0..4 {
+        let mut rng = Rng(seed + 60);
+        let mut log = Log::sampled(&mechanism, 1000, 0.01, &mut rng);
+        for x in [&mut log.q, &mut log.v, &mut log.a, &mut log.tau] {
+            x.extend_from_within(..);
+        }
+        let log = log.noisy(0.1, 0.0, &mut rng);
+        let keep: Vec<bool> = (0..log.tau.len()).map(|k| k % 6 == 2).collect();
+        let dynamics = InverseDynamics::new(&mechanism);
+        let mut data = log.measurements(&dynamics, 0, log.len());
+        data.keep = Some(&keep);
+        let equations = Equations::new(&mechanism, automatic(), DEFAULT_SNAP).unwrap();
+        let summary = Summary::new(&equations, &data).unwrap();
+        let result = identify(&equations, &summary, None, &IdentifyOptions::default()).unwrap();
+        assert!(result.reasons.iter().all(|r| r.code != ReasonCode::Drift), "{:?}", result.reasons);
+    }
+}
+
+/// Deviations of a motion that reverses once or twice have no valid standard errors.
+#[test]
+fn a_motion_with_few_reversals_is_not_diagnosed() {
+    let mechanism = model("puma560");
+    let mut rng = Rng(5);
+    let log = Log::sampled(&mechanism, 150, 0.01, &mut rng).noisy(0.05, 0.0, &mut rng);
+    let result = diagnosed_at(&mechanism, &log, 0.01, Vec::new());
+    assert!(result.deviations.is_empty());
+    assert!(result.warnings.has("not-diagnosed"), "{:?}", result.warnings);
 }
 
 /// The torque of a joint that sticks is arbitrary within its friction.

@@ -188,9 +188,9 @@ impl Criticism {
         Ok(out)
     }
 
-    fn add(&mut self, code: ReasonCode, verdict: Verdict, message: String) {
+    fn add(&mut self, code: ReasonCode, verdict: Verdict, message: impl AsRef<str>) {
         self.verdict = self.verdict.max(verdict);
-        self.reasons.push(Reason::new(code, verdict, &message));
+        self.reasons.push(Reason::new(code, verdict, message.as_ref()));
     }
 
     fn check_residuals(&mut self, all: f64, joints: &[Residual]) {

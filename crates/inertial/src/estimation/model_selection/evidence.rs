@@ -217,7 +217,7 @@ struct Candidates<'a> {
     /// Logarithm of the number of independent samples.
     log_samples: f64,
     /// Evidence that is needed because several terms are tried.
-    for_candidates: f64,
+    penalty: f64,
     /// Removed terms.
     left_out: Vec<LeftOut>,
 }
@@ -269,7 +269,7 @@ impl Candidates<'_> {
     /// Returns the evidence that a term needs by itself.
     fn needed(&self, i: usize) -> f64 {
         let own = if self.terms[i].1 == Term::Stribeck { f64::INFINITY } else { self.log_information(i) };
-        self.log_samples.min(own) + self.for_candidates
+        self.log_samples.min(own) + self.penalty
     }
 
     /// Returns the evidence that a term needs, given the terms of other joints.
@@ -404,11 +404,11 @@ pub(crate) fn select(
     let joints = summary.factors.iter().filter(|f| f.count > 0).count().max(1) as f64;
     let independent = summary.factors.iter().map(|f| f.independent).sum::<f64>() / joints;
     let log_samples = (independent / fit.growth).max(FEWEST_SAMPLES).ln();
-    let for_candidates = 2.0 * (open.len() as f64).ln();
+    let penalty = 2.0 * (open.len() as f64).ln();
     let (rank, keep) = (equations.rank(), vec![true; terms.len()]);
     let usual = usual_squares(equations, summary);
     let mut candidates =
-        Candidates { terms, rank, open, keep, fit, usual, log_samples, for_candidates, left_out: Vec::new() };
+        Candidates { terms, rank, open, keep, fit, usual, log_samples, penalty, left_out: Vec::new() };
     let (names, mut choices) = (equations.force_names(), Vec::new());
     while let Some((i, limit)) = candidates.worst() {
         let left_out = candidates.left_out(i);

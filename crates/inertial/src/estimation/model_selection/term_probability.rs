@@ -91,7 +91,7 @@ mod tests {
                 };
                 let (step, first) = (1e-4, if one_sided { 0 } else { -200_000 });
                 let sum: f64 = (first..200_000)
-                    .map(|k| (k as f64 + 0.5) * step)
+                    .map(|k| (f64::from(k) + 0.5) * step)
                     .map(|x| prior(x) * likelihood(x) * step)
                     .sum();
                 let found =
