@@ -15,4 +15,6 @@ $python -m maturin build --quiet --release --manifest-path crates/inertial-py/Ca
 $python -m pip install --quiet --force-reinstall --no-deps target/wheels/*.whl
 cd crates/inertial-py
 $python -m mypy
-$python -m pytest --quiet --numprocesses 2 tests
+# As in scripts/test.sh: tests send signals, which background jobs ignore.
+default_signals=$(env --default-signal=INT,HUP true 2>/dev/null && echo env --default-signal=INT,HUP || true)
+$default_signals $python -m pytest --quiet --numprocesses 2 tests

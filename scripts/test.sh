@@ -18,8 +18,10 @@ else
   echo "the Python environment could not be created; set INERTIAL_ALLOW_SKIP=1 to skip the tests that need it" >&2
   exit 1
 fi
-fast() { cargo test --release --workspace; }
-long() { cargo test --release --workspace --lib --bins --tests -- --ignored; }
+# Background jobs of a shell and `nohup` ignore signals, and so do the programs that they start; tests send these signals.
+default_signals=$(env --default-signal=INT,HUP true 2>/dev/null && echo env --default-signal=INT,HUP || true)
+fast() { $default_signals cargo test --release --workspace; }
+long() { $default_signals cargo test --release --workspace --lib --bins --tests -- --ignored; }
 case "${1:-}" in
   fast) fast ;;
   long) long ;;
@@ -29,5 +31,5 @@ case "${1:-}" in
     scripts/browser.sh
     if [ -n "${INERTIAL_PYTHON:-}" ]; then scripts/python.sh "$INERTIAL_PYTHON"; fi
     ;;
-  *) cargo test --release "$@" ;;
+  *) $default_signals cargo test --release "$@" ;;
 esac
