@@ -119,7 +119,7 @@ impl Mechanism {
         let model = self.model();
         let work = move || {
             let context = Context { inputs: &Disk::default(), progress: &NoProgress };
-            Ok(analyze::run(&model, &analyze::Options::default(), &context)?.analysis)
+            analyze::run(&model, &analyze::Options::default(), &context).map(|outcome| outcome.analysis)
         };
         let analysis = long(py, &Observer::new(), None, work)?.map_err(|e| of_job(&e))?;
         Ok(analysis.base_parameters.into_iter().map(|parameter| parameter.name).collect())

@@ -2,12 +2,12 @@
 
 use nalgebra::DMatrix;
 
-use super::model_aggregation::ModelAggregation;
 use super::clearance::{CollisionModel, add_contact};
 use super::columns::Columns;
 use super::criteria::{Criterion, Value};
 use super::information::Evaluator;
 use super::limits::METRES;
+use super::model_aggregation::ModelAggregation;
 use super::motion_search::{LimitValue, MotionSearch, bound_name, restored};
 use super::plan::{Plan, Table};
 use super::states::States;

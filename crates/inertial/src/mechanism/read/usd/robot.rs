@@ -9,9 +9,9 @@ use super::bodies::{Body, Robot, refused};
 use super::joint::{Described, is_joint};
 use super::mass;
 use super::stage::Stage;
+use crate::Result;
 use crate::mechanism::{JointSpec, JointType, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, ShapeSpec};
 use crate::spatial::{Inertia, Pose, quaternion_from_rotation};
-use crate::Result;
 
 /// Name of the world.
 const WORLD: &str = "world";
