@@ -2,7 +2,7 @@
 """Draws the crates, their modules and their imports into docs/figures/architecture.svg, from the source code.
 
 scripts/architecture.py            writes the drawing
-scripts/architecture.py --check    fails if the drawing is out of date, or if modules of a crate import each other in a circle
+scripts/architecture.py --check    fails if the drawing is out of date, or if modules or files import each other in a circle
 
 An arrow points from a module to one that imports it. Imports that follow from other arrows are left out.
 """
@@ -13,6 +13,8 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+
+import import_circles
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURE = ROOT / "docs/figures/architecture.svg"
@@ -171,6 +173,7 @@ def without_counts(svg: str) -> str:
 def main() -> None:
     text = drawing()
     if sys.argv[1:] == ["--check"]:
+        import_circles.main()
         if not FIGURE.exists() or without_counts(FIGURE.read_text(encoding="utf-8")) != without_counts(text):
             sys.exit("docs/figures/architecture.svg is out of date: scripts/architecture.py writes it")
     else:

@@ -10,7 +10,7 @@ use inertial::dynamics::{
 };
 use inertial::mechanism as model;
 use inertial::spatial::PseudoInertia;
-use inertial_app::{Model, ModelOptions};
+use inertial_app::{Context, Disk, Model, ModelOptions, NoProgress, analyze};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArray1,
     PyUntypedArrayMethods,
@@ -20,11 +20,11 @@ use pyo3::types::PyDict;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::arrays::{Array, Rows};
-use crate::errors::{of_model, wrong};
+use crate::errors::{of_job, of_model, wrong};
 use crate::inputs::Held;
 use crate::options::filled;
 use crate::pool;
-use crate::work::lock;
+use crate::work::{Observer, lock, long};
 
 /// Robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable.
 #[pyclass(frozen, module = "inertial._inertial")]
@@ -112,6 +112,17 @@ impl Mechanism {
     #[getter]
     fn parameter_names(&self) -> Vec<String> {
         self.built().parameter_names()
+    }
+
+    /// Returns the names of the base parameters that `analyze` finds by default.
+    fn base_parameter_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let model = self.model();
+        let work = move || {
+            let context = Context { inputs: &Disk::default(), progress: &NoProgress };
+            analyze::run(&model, &analyze::Options::default(), &context).map(|outcome| outcome.analysis)
+        };
+        let analysis = long(py, &Observer::new(), None, work)?.map_err(|e| of_job(&e))?;
+        Ok(analysis.base_parameters.into_iter().map(|parameter| parameter.name).collect())
     }
 
     /// Names of the moving joints.

@@ -25,9 +25,10 @@ from ._result import Result
 from .arithmetic import set_arithmetic
 from .commands import analyze, check, columns, design, export, identify, simulate, validate
 from .errors import LogError, ModelError, OptionError
-from .fitted import FittedModel, load
+from .fitted import FittedModel
 from .fleet import identify_fleet
 from .identifier import Identifier
+from .loading import load
 from .mechanism import Mechanism
 from .prepared import Prepared, prepare
 from .regressor import identify_regressor

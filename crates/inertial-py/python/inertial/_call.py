@@ -6,24 +6,32 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, Union, cast
 
 from . import _inertial
 from ._files import existing, expanded, fetched, is_address, path_of, text_of
 from ._progress import shown
 from .errors import Error
+from .frames import columns_of
+from .mechanism import Mechanism, mechanism_in, mechanism_of
 from .options import ModelOptions
 
 if TYPE_CHECKING:
     from ._progress import Progress
-    from .mechanism import Mechanism
-    from .summary import Summary
+
+    class SummaryOfLogs(Protocol):
+        """Summary of logs, with notes on them."""
+
+        @property
+        def native(self) -> _inertial.Summary: ...
+        @property
+        def notes(self) -> Sequence[str]: ...
 
     Model = Union[str, os.PathLike[str], Mechanism, Any]
     #: File, pattern of files, address, summary, result of ``simulate``, or table of columns.
-    Log = Union[str, os.PathLike[str], Summary, Mapping[str, Any], Any]
+    Log = Union[str, os.PathLike[str], SummaryOfLogs, Mapping[str, Any], Any]
 
 T = TypeVar("T")
 
@@ -89,12 +97,23 @@ class Outputs:
         self.command = command
 
 
+class Identified(NamedTuple):
+    """Outcome of an identification."""
+
+    data: dict[str, Any]
+    notes: list[str]
+    #: Names, values and covariance of the unknowns.
+    unknowns: dict[str, Any] | None
+    #: Summary of the logs, from which all estimates but those of ``irls`` can be computed again.
+    summary: _inertial.Summary | None
+    #: Text of the model with the identified values, if ``write`` is set.
+    text: str | None
+
+
 class Call:
     """Call of a job: the model, named inputs in memory, and a folder for copies of remote files."""
 
     def __init__(self, function: str, model: Model, options: Mapping[str, Any], progress: Progress = None) -> None:
-        from .mechanism import mechanism_of
-
         self._function = function
         self._options = dict(options)
         own = {name: self._options[name] for name in ModelOptions.__annotations__ if name in options}
@@ -129,8 +148,6 @@ class Call:
 
     def named(self, model: Model) -> str:
         """Adds another model to the inputs and returns its name; each text has its own name."""
-        from .mechanism import mechanism_in
-
         held = mechanism_in(model)
         if held is None:
             name = existing(path_of(model, "model", "a path, builtin:NAME, a Mechanism or a result"))
@@ -146,19 +163,17 @@ class Call:
 
     def log(self, log: Log) -> list[str]:
         """Adds a log to the inputs and returns its name, or several names if it is a pattern."""
-        from .summary import Summary
-
         if isinstance(log, (str, os.PathLike)):
             return [self._file(path) for path in expanded(path_of(log, "log", "a path"))]
-        if isinstance(log, Summary):
-            return [self.summary(log)]
+        if isinstance(getattr(log, "native", None), _inertial.Summary):
+            return [self.summary(cast("SummaryOfLogs", log))]
         names, columns = self.columns(log)
         self._tables += 1
         name = f"table {self._tables}"
         self.inputs.add_table(name, names, columns)
         return [name]
 
-    def summary(self, summary: Summary) -> str:
+    def summary(self, summary: SummaryOfLogs) -> str:
         """Adds a summary to the inputs and returns its name."""
         self._summaries += 1
         name = f"summary {self._summaries}"
@@ -180,8 +195,6 @@ class Call:
 
     def columns(self, table: Any) -> tuple[list[str], list[_inertial.Floats]]:
         """Returns names and columns of a table; columns that are not numeric are left out, as for files."""
-        from .frames import columns_of
-
         names, columns, others = columns_of(table, lambda: self.robot.coordinate_names)
         self._no_numbers.update(others)
         return names, columns
@@ -209,6 +222,15 @@ class Call:
         finally:
             if hasattr(self.tell, "close"):
                 self.tell.close()
+
+    def identify(self, logs: Log | Iterable[Log]) -> Identified:
+        """Runs the identification with these logs; the options of the call may name further ones."""
+        self.given["logs"] = self.logs(logs)
+        for name in ("validate", "unloaded", "loaded"):
+            if name in self.given:
+                self.given[name] = self.logs(self.given[name])
+        data, notes, unknowns, summary, text = self.run(_inertial.identify, self.texts)
+        return Identified(data, [*self.notes, *notes], unknowns, summary, text)
 
     def _command(self) -> str:
         """Returns the call as Python code, with the names of inputs only."""

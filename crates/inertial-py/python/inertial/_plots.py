@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .errors import Error
-
-if TYPE_CHECKING:
-    from .results import Identification, Simulation
 
 
 def _axes(axes: Any, count: int) -> Any:
@@ -30,7 +27,7 @@ def residuals(joints: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
     return axes
 
 
-def identification(found: Identification, axes: Any = None) -> Any:
+def identification(found: Mapping[str, Any], axes: Any = None) -> Any:
     """Draws the residuals of the joints, and the standard errors of the base parameters."""
     upper, lower = _axes(axes, 2)
     residuals(found["fit"], upper)
@@ -42,16 +39,16 @@ def identification(found: Identification, axes: Any = None) -> Any:
     return upper, lower
 
 
-def simulation(log: Simulation, axes: Any = None) -> Any:
-    """Draws columns over time, with one plot for each quantity."""
+def simulation(columns: Mapping[str, Any], axes: Any = None) -> Any:
+    """Draws the columns of a log over time, with one plot for each quantity."""
     quantities: dict[str, list[str]] = {}
-    for name in log.columns:
+    for name in columns:
         if name != "t":
             quantities.setdefault(name.partition(".")[0], []).append(name)
     axes = _axes(axes, len(quantities))
     for one, (quantity, names) in zip(axes if len(quantities) > 1 else [axes], quantities.items(), strict=True):
         for name in names:
-            one.plot(log.columns["t"], log.columns[name], label=name)
+            one.plot(columns["t"], columns[name], label=name)
         one.set_ylabel(quantity)
     (axes[-1] if len(quantities) > 1 else axes).set_xlabel("t (s)")
     return axes

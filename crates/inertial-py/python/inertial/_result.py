@@ -42,6 +42,10 @@ class Result(Mapping[str, Any]):
         #: Notes about repairs, choices and omissions.
         self.notes = notes or []
 
+    def _log(self) -> Mapping[str, Any] | None:
+        """Returns the columns of a log, if the result has them."""
+        return None
+
     def __getitem__(self, name: str) -> Any:
         return self._data[name]
 

@@ -156,25 +156,10 @@ def identify(
     ``unloaded`` and ``loaded``.
     ``progress`` is called with the amount of work done and the total, or is ``True`` for a bar.
     """
-    return identified(model, logs, options, progress)[0]
-
-
-def identified(
-    model: Model, logs: Log | Iterable[Log], options: Mapping[str, Any], progress: Progress = None
-) -> tuple[Identification, str | None]:
-    """Returns an identification, and the model's text with the identified values if ``write`` is set."""
-    from .summary import Summary
-
     with Call("identify", model, options, progress) as call:
-        call.given["logs"] = call.logs(logs)
-        for name in ("validate", "unloaded", "loaded"):
-            if name in call.given:
-                call.given[name] = call.logs(call.given[name])
-        data, notes, found, native, text = call.run(_inertial.identify, call.texts)
-        unknowns = Summary._unknowns(options)
-        summary = None if native is None else Summary._made(call.robot, unknowns, native, (), 0)
-        model = fitted(data, call.robot, options, summary)
-        return Identification(data, [*call.notes, *notes], model, found), text
+        done = call.identify(logs)
+        fit = fitted(done.data, call.robot, options, done.summary)
+        return Identification(done.data, done.notes, fit, done.unknowns)
 
 
 @with_options("validate", ValidateOptions)

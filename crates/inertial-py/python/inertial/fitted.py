@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import _inertial
+from ._call import Call
 from ._result import Result
+from ._saved import save
 from ._tables import Table
 from .errors import Error
 from .mechanism import Mechanism, floats
@@ -16,10 +16,10 @@ from .mechanism import Mechanism, floats
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._call import Log
+    from ._call import Identified, Log
+    from ._inertial import Summary
+    from .results.validation import Validation
     from ._inertial import Floats
-    from .results import Identification, Validation
-    from .summary import Summary
 
 #: Options that only affect outputs, or whose logs are not kept.
 _OUTPUTS = ("out", "report", "plots", "summary_out", "validate", "holdout", "covariance", "essential", "force")
@@ -40,6 +40,15 @@ def fitted(
     if data.get("lag") is not None:
         kept["lag"] = data["lag"]["value"]
     return FittedModel(data.get("model", {}), model, dict(data), kept, summary)
+
+
+class _Logs:
+    """Logs of the fit, in the form that calls accept."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, native: Summary) -> None:
+        self.native = native
 
 
 class FittedModel(Result):
@@ -123,22 +132,23 @@ class FittedModel(Result):
 
         ``report`` and ``plots`` write a page and curves.
         """
-        from .results import Validation
+        from .results.validation import Validation
 
-        found, _ = self._again(validate=logs, **pages)
+        done = self._again(validate=logs, **pages)
+        found = done.data
         data = {
             "schema": "inertial/validation/1",
-            "samples": found.validation_samples if "validation_samples" in found else None,
+            "samples": found.get("validation_samples"),
             "joints": found["validation"],
             "relative_rms": found["validation_relative_rms"],
             "relative_rms_raw": found["validation_relative_rms_raw"],
             "left_out": found["validation_left_out"],
         }
-        return Validation({key: value for key, value in data.items() if value is not None}, found.notes)
+        return Validation({key: value for key, value in data.items() if value is not None}, done.notes)
 
     def to_text(self) -> str:
         """Returns the text of the model with the identified values, in the format of the given model."""
-        _, text = self._again(write=True)
+        text = self._again(write=True).text
         if text is None:
             raise Error(f"{self.prior.label} cannot be written")
         return text
@@ -150,13 +160,12 @@ class FittedModel(Result):
             raise Error(f"{self.prior.label} is not a URDF: to_text() returns the mechanism file with the new values")
         return text
 
-    def _again(self, **more: Any) -> tuple[Identification, str | None]:
+    def _again(self, **more: Any) -> Identified:
         """Repeats the identification from the summary of its logs, with further outputs."""
-        from .commands import identified
-
         if self._summary is None:
             raise Error("the estimator irls weights every sample: its logs would be needed again")
-        return identified(self.prior, self._summary, {**self._options, **more})
+        with Call("identify", self.prior, {**self._options, **more}) as call:
+            return call.identify(_Logs(self._summary))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the model to a file that :func:`inertial.load` reads."""
@@ -169,54 +178,3 @@ class FittedModel(Result):
         from .results.parts import Body, bodies_table
 
         return [bodies_table([Body(body) for body in self._result["bodies"]], self._result.get("least_norm"))]
-
-
-#: First bytes of a saved result.
-_MAGIC = b"inertial-result-1\n"
-
-
-def save(path: str | os.PathLike[str], thing: object) -> None:
-    """Saves a result to a file."""
-    _inertial.write_file(path, _MAGIC + pickle.dumps(thing, protocol=4))
-
-
-class _Reader(pickle.Unpickler):
-    """Unpickler that creates objects of this package only, so that a file cannot run other code."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        package = __name__.partition(".")[0]
-        if module.partition(".")[0] == package and "." not in name:
-            found = super().find_class(module, name)
-            if str(getattr(found, "__module__", "")).partition(".")[0] == package:
-                return found
-        raise Error(f"the file holds a {module}.{name}: it is not a saved result")
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """Reads a file that ``save`` of a result, a model or a summary wrote."""
-    from .summary import Summary
-
-    with open(path, "rb") as file:
-        start = file.read(len(_MAGIC))
-        if start == _MAGIC:
-            return _Reader(file).load()
-    return Summary.load(path)
-
-
-def values_of(result: Mapping[str, Any]) -> tuple[list[str], Floats, Floats]:
-    """Returns names, values and standard errors of all unknowns of a result: base parameters, then terms of the joints."""
-    import numpy as np
-
-    names = [parameter["name"] for parameter in result.get("base_parameters", [])]
-    values = [parameter["value"] for parameter in result.get("base_parameters", [])]
-    errors = [parameter["std_error"] for parameter in result.get("base_parameters", [])]
-    terms = ("viscous", "coulomb", "coulomb_positive", "coulomb_negative", "stribeck", "offset", "rotor_inertia")
-    for joint in result.get("joints", []):
-        std_errors = joint.get("std_errors", {})
-        for term in terms:
-            if joint.get(term) is not None and (term != "rotor_inertia" or term in std_errors):
-                names.append(f"{joint['name']}.{term}")
-                values.append(joint[term])
-                errors.append(std_errors.get(term, float("nan")))
-    return names, np.array(values, dtype=float), np.array(errors, dtype=float)
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ._result import Result
 from .errors import Error, LogError
 
 if TYPE_CHECKING:
@@ -87,11 +88,8 @@ def _spread(name: str, array: Any, coordinates: Sequence[str]) -> list[tuple[str
 
 
 def _pairs(table: Any) -> Iterator[tuple[str, Any]]:
-    from ._result import Result
-    from .results import Simulation
-
-    if isinstance(table, Simulation):
-        table = table.columns
+    if isinstance(table, Result) and table._log() is not None:
+        table = table._log()
     if hasattr(table, "collect") and hasattr(table, "lazy"):  # a lazy frame of polars
         table = table.collect()
     if isinstance(table, Mapping) and not isinstance(table, Result):

@@ -155,15 +155,15 @@ class Mechanism:
     @classmethod
     def from_pinocchio(cls, model: Any, **options: Unpack[ModelOptions]) -> Mechanism:
         """Converts a ``pinocchio.Model``; see :mod:`inertial.pinocchio`."""
-        from .pinocchio import mechanism_of
+        from .pinocchio import mechanism_file
 
-        return mechanism_of(model, options)
+        return cls(*mechanism_file(model), _checked(options))
 
     def to_pinocchio(self) -> Any:
         """Converts the robot to a ``pinocchio.Model``; see :mod:`inertial.pinocchio`."""
         from .pinocchio import model_of
 
-        return model_of(self)
+        return model_of(self.native)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -254,9 +254,7 @@ class Mechanism:
 
     def base_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Floats, list[str]]:
         """Computes the regressor of the base parameters, of one sample or many (rows), and returns it with the names of its columns."""
-        from .commands import analyze
-
-        names = [parameter["name"] for parameter in analyze(self)["base_parameters"]]
+        names = self.native.base_parameter_names()
         columns = [self.parameter_names.index(name) for name in names]
         of = self.regressor if floats("q", q).ndim == 1 else self.regressors
         return of(q, v, a)[..., columns], names

@@ -18,8 +18,7 @@ from ._inertial import Error
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._inertial import Floats
-    from .mechanism import Mechanism
+    from ._inertial import Floats, Mechanism as Native
 
 #: Indices of Pinocchio's ten parameters in our order: ``ours[..., FROM_OURS]`` has Pinocchio's order, and vice versa.
 FROM_OURS = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
@@ -43,11 +42,9 @@ PRISMATIC = {"JointModelPX", "JointModelPY", "JointModelPZ", "JointModelPrismati
 HELICAL = {"JointModelHX", "JointModelHY", "JointModelHZ", "JointModelHelicalUnaligned"}
 
 
-def mechanism_of(model: Any, options: Mapping[str, Any]) -> Mechanism:
-    """Converts a ``pinocchio.Model`` to a mechanism; the body of each joint is named after its first body frame."""
+def mechanism_file(model: Any) -> tuple[str, str]:
+    """Converts a ``pinocchio.Model`` to a name and the text of a mechanism file; the body of each joint is named after its first body frame."""
     import numpy as np
-
-    from .mechanism import Mechanism, _checked
 
     if not hasattr(model, "njoints"):
         raise Error(f"a {type(model).__name__}: expected a pinocchio.Model")
@@ -105,7 +102,7 @@ def mechanism_of(model: Any, options: Mapping[str, Any]) -> Mechanism:
         "gravity": model.gravity.linear.tolist(),
         "bodies": bodies,
     }
-    return Mechanism(f"the Pinocchio model {model.name}", json.dumps(text), _checked(options))
+    return f"the Pinocchio model {model.name}", json.dumps(text)
 
 
 def _parent(frame: Any) -> int:
@@ -140,12 +137,12 @@ def _joint(model: Any, k: int) -> dict[str, Any]:
     return {"type": "continuous" if kind in CONTINUOUS else "revolute", "axis": axis.tolist()}
 
 
-def model_of(mechanism: Mechanism) -> Any:
+def model_of(mechanism: Native) -> Any:
     """Converts a mechanism without loops and rotors to a ``pinocchio.Model``, with limits, armature and friction of its joints."""
     import numpy as np
     import pinocchio
 
-    tree = json.loads(mechanism.native.tree())
+    tree = json.loads(mechanism.tree())
     if mechanism.loops:
         raise Error(f"{mechanism.name} has loops: a pinocchio.Model is a tree")
     if any(body["rotor"] for body in tree["bodies"]):

@@ -82,11 +82,6 @@ class Summary:
         kept = (*self._notes, *notes[:room])
         return self._made(self.model, self.options, native, kept, self._more_notes + more + len(notes[room:]))
 
-    @staticmethod
-    def _unknowns(options: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the options of an identification that determine the unknowns."""
-        return {name: value for name, value in options.items() if name in UnknownsOptions.__annotations__}
-
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return _revive, (self.model, self.options, self.native, self._notes, self._more_notes)
 

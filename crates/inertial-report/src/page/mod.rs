@@ -4,6 +4,7 @@
 //! result, which is embedded unchanged.
 
 mod design;
+mod frame;
 mod identification;
 mod mesh;
 mod robot;

@@ -3,11 +3,12 @@
 use inertial::consistency::{DEFAULT_TOLERANCE, cuboid};
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::{BodyKind, JointType, LoopFrame, Mechanism, plane_directions};
-use inertial::spatial::{Inertia, Pose};
+use inertial::spatial::Inertia;
 use inertial_app::{Context, Model, Result};
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::Vector3;
 use serde::Serialize;
 
+use super::frame::{Frame, frame, rows};
 use super::shapes::{Shape, shapes};
 
 /// Data for drawing a mechanism in motion.
@@ -88,14 +89,6 @@ struct Coordinate {
     upper: f64,
     /// Whether the user may move it: it is independent and not a component of a quaternion.
     slider: bool,
-}
-
-/// Rotation matrix by rows, and position.
-#[derive(Debug, Serialize)]
-pub(super) struct Frame {
-    #[serde(rename = "R")]
-    rotation: [f64; 9],
-    p: [f64; 3],
 }
 
 #[derive(Debug, Serialize)]
@@ -227,12 +220,4 @@ fn joint(joint: &JointType) -> Joint {
         JointType::Fixed | JointType::Spherical | JointType::Floating => {}
     }
     out
-}
-
-pub(super) fn frame(pose: &Pose<f64>) -> Frame {
-    Frame { rotation: rows(&pose.rotation), p: pose.translation.into() }
-}
-
-fn rows(matrix: &Matrix3<f64>) -> [f64; 9] {
-    std::array::from_fn(|k| matrix[(k / 3, k % 3)])
 }

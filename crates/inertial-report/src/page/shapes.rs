@@ -5,8 +5,8 @@ use inertial_app::model::NamedMesh;
 use inertial_app::{Context, Model, Note};
 use serde::Serialize;
 
+use super::frame::{Frame, frame};
 use super::mesh::{Mesh, SIZE_LIMIT};
-use super::robot::{Frame, frame};
 
 /// Largest number of triangles of all meshes together, which a canvas draws in a few milliseconds.
 const TRIANGLES: usize = 8000;

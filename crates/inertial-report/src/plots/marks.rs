@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use plotters::prelude::*;
 use serde_json::Value;
 
-use super::svg::{Drawn, FONT, SIZE, drawing, side_label};
+use super::drawing::{Drawn, FONT, SIZE, drawing, side_label};
 
 /// Categories of a bar in the terminal and on paper, from identifiable to unidentifiable, dark to light.
 const KINDS: [(&str, char, RGBColor); 4] = [

@@ -1,5 +1,6 @@
 //! Curves of a page without a browser: in the terminal, and as SVG files for a paper.
 
+mod drawing;
 mod marks;
 mod space_robot;
 mod svg;

@@ -2,12 +2,9 @@
 
 use inertial_app::studies::space_robot::{INTERVALS, Outcome, Published, Validation};
 use inertial_app::{Error, Result};
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::svg::{Drawn, FONT, SIZE, drawing};
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+use super::drawing::{Area, Drawn, FONT, SIZE, drawing};
 
 /// Height of one panel (pixels).
 const HEIGHT: u32 = 230;

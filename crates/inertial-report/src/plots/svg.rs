@@ -2,20 +2,14 @@
 
 use inertial_app::curves::Reducer;
 use inertial_app::{Error, Result};
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::drawing::{Area, Drawn, FONT, SIZE, drawing, side_label};
 use super::{Chart, Figure, Role, figures, marks};
 use crate::page::Page;
 
 /// Largest number of points of a line; more are not visible in print.
 const POINTS: usize = 2000;
-/// Size of one chart (pixels).
-pub(super) const SIZE: (u32, u32) = (560, 190);
-pub(super) const FONT: (&str, u32) = ("sans-serif", 13);
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Draws the curves of a page, each with the name of its file.
 pub fn files(page: &Page) -> Result<Vec<(String, String)>> {
@@ -40,20 +34,6 @@ pub fn files(page: &Page) -> Result<Vec<(String, String)>> {
         page.graph.iter().try_for_each(|graph| add("graph", Ok(graph.clone())))?;
     }
     Ok(out)
-}
-
-/// Result of a drawing, with the boxed errors of plotters.
-pub(super) type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
-
-pub(super) fn drawing(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn<()>) -> Drawn<String> {
-    let mut text = String::new();
-    {
-        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        area.fill(&WHITE)?;
-        draw(&area)?;
-        area.present()?;
-    }
-    Ok(text)
 }
 
 impl Role {
@@ -144,13 +124,6 @@ impl Chart<'_> {
             .collect();
         points.split(|(_, x)| !x.is_finite()).filter(|run| !run.is_empty()).map(<[_]>::to_vec).collect()
     }
-}
-
-/// Draws a label beside the axis.
-pub(super) fn side_label(area: &Area<'_>, name: &str, (x, y): (i32, i32)) -> Drawn<()> {
-    let style = TextStyle::from(FONT.into_font()).pos(Pos::new(HPos::Right, VPos::Center));
-    area.draw(&Text::new(name.to_owned(), (x - 8, y), style))?;
-    Ok(())
 }
 
 /// Draws the estimates with two standard errors and the values of the model, each relative to its largest value.

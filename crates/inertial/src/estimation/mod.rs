@@ -39,7 +39,7 @@ pub use consistent::intervals::{Interval, IntervalKind, IntervalOptions, NoiseBo
 pub use consistent::posterior::{CredibleInterval, Posterior, PosteriorOptions, posterior};
 pub use consistent::prior::Prior;
 pub use consistent::{Consistency, ConsistentFit, PriorKind};
-pub use diagnosis::deviations::{Deviation, DeviationKind, OtherLength};
+pub use diagnosis::deviation::{Deviation, DeviationKind, OtherLength};
 pub use diagnosis::diagnose::diagnose;
 pub use diagnosis::excerpt::Excerpt;
 pub use drive_gains::{Gains, KnownPayload};

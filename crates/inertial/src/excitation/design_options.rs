@@ -7,7 +7,7 @@ use super::certificate::Certificate;
 use super::columns::JointColumn;
 use super::criteria::Criterion;
 use super::limits::Usage;
-use super::search::ModelAggregation;
+use super::model_aggregation::ModelAggregation;
 use super::trajectory::Trajectory;
 use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;

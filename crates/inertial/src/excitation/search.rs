@@ -7,6 +7,7 @@ use super::columns::Columns;
 use super::criteria::{Criterion, Value};
 use super::information::Evaluator;
 use super::limits::METRES;
+use super::model_aggregation::ModelAggregation;
 use super::motion_search::{LimitValue, MotionSearch, bound_name, restored};
 use super::plan::{Plan, Table};
 use super::states::States;
@@ -17,9 +18,6 @@ use crate::optimize::sqp::{ConstraintRows, Problem};
 
 /// Constraint value below which a constraint cannot become active within one step; otherwise the next step includes it.
 pub(super) const NEAR: f64 = -0.5;
-
-/// Sharpness of the smooth maximum over several models: differences of a tenth (10 % of a standard error) are resolved.
-const SHARPNESS: f64 = 30.0;
 
 /// Possible variant of a robot, with the unknowns to identify.
 #[derive(Debug, Clone)]
@@ -34,32 +32,6 @@ pub(super) struct Model<'m> {
     pub effort: Vec<f64>,
     pub damping: Vec<f64>,
     pub friction: Vec<f64>,
-}
-
-/// Aggregation over several models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ModelAggregation {
-    /// Mean of the criteria.
-    #[default]
-    Mean,
-    /// Worst of the criteria.
-    Worst,
-}
-
-impl ModelAggregation {
-    /// Returns the objective of several criteria, and the weight of each in its derivative.
-    pub(super) fn combine(self, values: &[f64]) -> (f64, Vec<f64>) {
-        let count = values.len() as f64;
-        match self {
-            Self::Mean => (values.iter().sum::<f64>() / count, vec![count.recip(); values.len()]),
-            Self::Worst => {
-                let worst = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let parts: Vec<f64> = values.iter().map(|v| (SHARPNESS * (v - worst)).exp()).collect();
-                let sum: f64 = parts.iter().sum();
-                (worst + (sum / count).ln() / SHARPNESS, parts.iter().map(|p| p / sum).collect())
-            }
-        }
-    }
 }
 
 /// Limited quantity of a constraint.

@@ -30,6 +30,7 @@ pub mod sampling;
 pub mod sections;
 mod shared_coordinates;
 pub mod topology;
+mod velocities;
 mod warning;
 
 pub use analysis::{Analysis, BaseParameter, BodyReport, ModelSummary, NullCombination, analyze};

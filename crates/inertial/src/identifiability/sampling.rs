@@ -9,7 +9,7 @@ use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
 
 use super::experiment::{Conservation, Experiment, Measured};
 use super::rpna::{Regime, Scope};
-use super::sections::Attained;
+use super::velocities::Velocities;
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
 use crate::mechanism::{Base, BodyGeometry, BodyKind, Geometry, Mechanism, Pivoting, Surd, gcd, turn_about};
 use crate::spatial::{
@@ -229,7 +229,7 @@ impl<'a, T: Number> Sampler<'a, T> {
 
     /// Computes the velocities that each body attains at the current configuration, as far as the experiment measures
     /// them.
-    pub(super) fn attained(&mut self, scope: Scope) -> Attained<T> {
+    pub(super) fn attained(&mut self, scope: Scope) -> Velocities<T> {
         let Scope { regime, torques, wrench } = scope;
         let rest = Motion::zero();
         let fall = match regime {
@@ -240,7 +240,7 @@ impl<'a, T: Number> Sampler<'a, T> {
         let world = if wrench { Motion::from_vector(&SVector::from(self.random_factors())) } else { rest };
         let factors: Vec<T> = (0..self.nv).map(|_| T::random(&mut self.source)).collect();
         let n = self.geometry.bodies.len();
-        let mut out = Attained {
+        let mut out = Velocities {
             virtually: Vec::with_capacity(n),
             moving: Vec::with_capacity(n),
             along: Vec::with_capacity(n),

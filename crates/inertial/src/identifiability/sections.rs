@@ -8,6 +8,7 @@
 use super::rpna::{Regime, Scope};
 use super::sampling::Sampler;
 use super::topology::Topology;
+use super::velocities::Velocities;
 use crate::linalg::{Echelon, Number, Pivot};
 use crate::mechanism::{BodyKind, Geometry};
 use crate::spatial::{Motion, Pose, inertia_gradient};
@@ -78,18 +79,6 @@ pub fn local_rank<T: Number>(
     sections.iter().map(|s| s.span).sum()
 }
 
-/// Velocities at one configuration.
-pub(super) struct Attained<T: Number> {
-    /// Virtual velocities along which forces are measured, for the joints up to and including that of each body.
-    pub virtually: Vec<Motion<T>>,
-    /// Velocities of the bodies, gravity included.
-    pub moving: Vec<Motion<T>>,
-    /// Velocities that multiply the motion of a joint in the row of its force.
-    pub along: Vec<Motion<T>>,
-    /// Virtual velocity and velocity of the ground, gravity included.
-    pub ground: (Motion<T>, Motion<T>),
-}
-
 fn columns(kind: BodyKind) -> usize {
     match kind {
         BodyKind::Link | BodyKind::Rotor => 10,
@@ -134,7 +123,7 @@ fn change_row<T: Number>(
     sampler: &Sampler<'_, T>,
     section: &Section,
     before: Option<&Vec<Pose<T>>>,
-    seen: &Attained<T>,
+    seen: &Velocities<T>,
     row: &mut Vec<T>,
 ) {
     row.clear();

@@ -2,9 +2,12 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::geometry::{aligned, modes, turn, turns};
-use super::snap::{ROUNDING, Turns, inclination, recognize_rotation, slack};
-use super::{Angle, BodyKind, Closing, ExactGeometry, JointType, LoopFrame, Mechanism, Pivoting, Surd};
+use super::geometry::modes;
+use super::orientation::{Turns, aligned, turn, turns};
+use super::snap::{ROUNDING, inclination, recognize_rotation, slack};
+use super::{
+    Angle, BodyKind, Closing, Equations, ExactGeometry, JointType, LoopFrame, Mechanism, Pivoting, Surd,
+};
 use crate::linalg::{Echelon, Number, Pivot};
 use crate::spatial::{Force, Motion, Pose, rotation_from_quaternion};
 
@@ -112,6 +115,29 @@ pub struct Assembled<T: Number> {
     pub loops: Vec<AssembledLoop<T>>,
     /// Number of velocity coordinates of the tree.
     pub nv: usize,
+}
+
+impl<T: Number> Assembled<T> {
+    /// Returns the poses of all bodies in the world.
+    pub fn world_poses(&self) -> Vec<Pose<T>> {
+        let mut out: Vec<Pose<T>> = Vec::with_capacity(self.bodies.len());
+        for body in &self.bodies {
+            out.push(body.parent.map_or(body.pose, |p| out[p] * body.pose));
+        }
+        out
+    }
+
+    /// Returns whether all loops are closed exactly. Only for exact numbers; a helical joint that has rotated counts as
+    /// open, because its angle is not an exact number.
+    pub fn is_closed(&self) -> bool {
+        let poses = self.world_poses();
+        let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
+        self.loops.iter().all(|l| {
+            let unturned = |c: T, s: T, _: T| (c == T::one() && s.is_zero()).then(T::zero);
+            let equations = l.equations(&world(l.predecessor), &world(l.successor), unturned);
+            equations.is_some_and(|all| all.iter().all(|(value, _)| value.is_zero()))
+        })
+    }
 }
 
 impl ExactAssembly {
@@ -225,6 +251,18 @@ impl LoopPlan {
 }
 
 impl<T: Number> AssembledLoop<T> {
+    /// Returns the closure equations at the given poses of the two bodies in the world. `angle` computes the angle about
+    /// the axis of a helical joint from its cosine, its sine and the estimate given by the advance; `None` if this fails.
+    pub fn equations(
+        &self,
+        near: &Pose<T>,
+        far: &Pose<T>,
+        angle: impl Fn(T, T, T) -> Option<T>,
+    ) -> Option<Equations<T>> {
+        let relative = (*near * self.ends[0]).inverse() * (*far * self.ends[1]);
+        self.closing.equations(&relative, angle)
+    }
+
     /// Creates a loop joint between two bodies, given its frames on both (predecessor first) and its closure condition.
     pub fn new(
         predecessor: Option<usize>,

@@ -18,7 +18,14 @@ use super::{
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Place, Result};
 
-pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<Mechanism> {
+impl MechanismBuilder {
+    /// Validates the description and numbers the coordinates.
+    pub fn build(&self, options: &BuildOptions) -> Result<Mechanism> {
+        build(self, options)
+    }
+}
+
+fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<Mechanism> {
     let mut build = Build::new(spec, options)?;
     build.tree()?;
     build.follow()?;

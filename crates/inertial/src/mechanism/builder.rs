@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use nalgebra::Vector3;
 
-use super::{Base, JointType, Mechanism, ShapeSpec};
-use crate::Result;
+use super::{Base, JointType, ShapeSpec};
 use crate::spatial::{Inertia, Pose};
 
 /// Limits of one joint; infinite if the model gives none. They apply to each coordinate of the joint.
@@ -384,10 +383,5 @@ impl MechanismBuilder {
             n => format!("{joint}.rotor{n}"),
         };
         self.rotors.iter().map(|rotor| name(rotor.joint.as_str())).collect()
-    }
-
-    /// Validates the description and numbers the coordinates.
-    pub fn build(&self, options: &BuildOptions) -> Result<Mechanism> {
-        super::build::build(self, options)
     }
 }

@@ -6,9 +6,9 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::geometry::{modes, turn};
-use super::orientation::{ExactDirection, ExactRotation, between, frame_along};
-use super::snap::Outline;
+use super::body_plan::Outline;
+use super::geometry::modes;
+use super::orientation::{ExactDirection, ExactRotation, between, frame_along, turn};
 use super::{Angle, BodyGeometry, Geometry, Pivoting, Surd};
 use crate::linalg::Number;
 use crate::spatial::Pose;

@@ -5,7 +5,7 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::{Assembled, AssembledLoop, Pivoting};
+use super::Pivoting;
 use crate::linalg::Number;
 use crate::spatial::{Force, Pose};
 
@@ -58,19 +58,17 @@ impl<T: Number> System<'_, T> {
     }
 }
 
-impl<T: Number> AssembledLoop<T> {
-    /// Returns the equations at the given poses of the two bodies in the world. `angle` computes the angle about the
+impl<T: Number> Closing<T> {
+    /// Returns the equations at a pose of the successor's frame in the predecessor's frame. `angle` computes the angle about the
     /// axis of a helical joint from its cosine, its sine and the estimate given by the advance; `None` if this fails.
     pub fn equations(
         &self,
-        near: &Pose<T>,
-        far: &Pose<T>,
+        relative: &Pose<T>,
         angle: impl Fn(T, T, T) -> Option<T>,
     ) -> Option<Equations<T>> {
-        let relative = (*near * self.ends[0]).inverse() * (*far * self.ends[1]);
-        let mut system = System { relative: &relative, out: Vec::with_capacity(6) };
+        let mut system = System { relative, out: Vec::with_capacity(6) };
         let every = [0, 1, 2].map(|k| Vector3::ith(k, T::one()));
-        match &self.closing {
+        match self {
             Closing::Fixed => {
                 system.orientation();
                 system.points(&every);
@@ -111,28 +109,5 @@ impl<T: Number> AssembledLoop<T> {
             }
         }
         Some(system.out)
-    }
-}
-
-impl<T: Number> Assembled<T> {
-    /// Returns the poses of all bodies in the world.
-    pub fn world_poses(&self) -> Vec<Pose<T>> {
-        let mut out: Vec<Pose<T>> = Vec::with_capacity(self.bodies.len());
-        for body in &self.bodies {
-            out.push(body.parent.map_or(body.pose, |p| out[p] * body.pose));
-        }
-        out
-    }
-
-    /// Returns whether all loops are closed exactly. Only for exact numbers; a helical joint that has rotated counts as
-    /// open, because its angle is not an exact number.
-    pub fn is_closed(&self) -> bool {
-        let poses = self.world_poses();
-        let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
-        self.loops.iter().all(|l| {
-            let unturned = |c: T, s: T, _: T| (c == T::one() && s.is_zero()).then(T::zero);
-            let equations = l.equations(&world(l.predecessor), &world(l.successor), unturned);
-            equations.is_some_and(|all| all.iter().all(|(value, _)| value.is_zero()))
-        })
     }
 }

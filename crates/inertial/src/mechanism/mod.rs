@@ -4,6 +4,7 @@
 //! validates it, lumps links connected by fixed joints, splits universal joints in two and numbers the coordinates.
 
 mod assembled;
+mod body_plan;
 mod build;
 mod builder;
 pub mod builtin;
@@ -32,9 +33,9 @@ pub use builder::{
 pub use closing::{Closing, Equations};
 pub(crate) use exact::gcd;
 pub use exact::{Angle, Surd};
-pub(crate) use geometry::turn as turn_about;
 pub use geometry::{BodyGeometry, Geometry, Pivoting};
 pub use joint::{JointType, Modes, plane_directions, rotation_about};
+pub(crate) use orientation::turn as turn_about;
 pub(crate) use part::Part;
 pub use relations::AssumedRelation;
 pub use shapes::{CollisionShape, Shape, ShapeSpec};

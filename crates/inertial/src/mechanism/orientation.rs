@@ -2,11 +2,37 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::geometry::{turn, turns};
-use super::snap::Turns;
 use super::{Angle, Surd};
 use crate::linalg::Number;
 use crate::spatial::{rotation_from_quaternion, skew};
+
+/// Exact rotation as a product of rotations about three coordinate axes, in the given order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Turns {
+    pub order: [usize; 3],
+    pub angles: [Angle; 3],
+}
+
+/// Returns the rotation about a coordinate axis.
+pub(crate) fn turn<T: Number>(axis: usize, (c, s): (T, T)) -> Matrix3<T> {
+    let (j, k) = ((axis + 1) % 3, (axis + 2) % 3);
+    let mut m = Matrix3::identity();
+    (m[(j, j)], m[(k, k)], m[(k, j)], m[(j, k)]) = (c, c, s, -s);
+    m
+}
+
+/// Returns the product of three rotations about coordinate axes.
+pub(super) fn turns<T: Number>(plan: &Turns) -> Matrix3<T> {
+    plan.order.iter().zip(plan.angles).fold(Matrix3::identity(), |m, (&axis, angle)| match angle {
+        Angle::Degrees(0) => m,
+        _ => m * turn(axis, angle.cos_sin()),
+    })
+}
+
+/// Returns a frame whose third axis has this azimuth and inclination.
+pub(super) fn aligned<T: Number>(axis: &[Angle; 2]) -> Matrix3<T> {
+    turns(&Turns { order: [2, 1, 0], angles: [axis[0], axis[1], Angle::ZERO] })
+}
 
 /// Exactly orthogonal rotation matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]

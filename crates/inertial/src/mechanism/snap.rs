@@ -8,12 +8,13 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::chain::JointPlan;
-use super::geometry::{Line, Pivoting, aligned, turns};
-use super::orientation::{ExactDirection, best_turns};
+use super::body_plan::{Align, BodyPlan, Line, Offset, Outline};
+use super::chain::{self, JointPlan};
+use super::geometry::{BodyGeometry, Geometry, Pivoting, modes};
+use super::orientation::{ExactDirection, Turns, aligned, best_turns, turns};
 use super::relations::{self, AssumedRelation, pivoting};
 use super::{Angle, BodyKind, Mechanism, Surd};
-use crate::linalg::Shadow;
+use crate::linalg::{Number, Shadow};
 use crate::spatial::Field;
 
 /// Rounding error below which two positions are equal (radians, and lengths relative to the size).
@@ -23,52 +24,6 @@ pub const ROUNDING: f64 = 2e-15;
 pub const DEFAULT_SNAP: f64 = 1e-4;
 
 type Real = Shadow<2_305_843_009_213_692_601>;
-
-/// Exact rotation as a product of rotations about three coordinate axes, in the given order.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Turns {
-    pub order: [usize; 3],
-    pub angles: [Angle; 3],
-}
-
-/// Rotation of the child that brings its axis into a special position.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Align {
-    /// Alignment not needed.
-    No,
-    /// Alignment at this angle to the parent's axis, with this azimuth about it.
-    Parent(Angle, Angle),
-    /// Alignment along (or, if true, opposite to) the axis of another body on the same parent.
-    Sibling(usize, bool),
-}
-
-/// Position of the child's origin.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Offset {
-    /// Coordinates in the parent's frame.
-    Plain([Surd; 3]),
-    /// Offsets from the parent's foot along its axis, the child's axis and their common normal (not of unit length).
-    Lines([Surd; 3]),
-    /// Offsets from the parent's foot along its axis and its two other directions.
-    Beside([Surd; 3]),
-    /// Offset from the parent's centre along the child's axis.
-    Along(Surd),
-}
-
-/// Exact description of one body.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct BodyPlan {
-    pub pivoting: Pivoting,
-    /// Azimuth and inclination of the axis in the body's frame.
-    pub axis: [Angle; 2],
-    pub turns: Turns,
-    pub align: Align,
-    pub offset: Offset,
-    pub pitch: Surd,
-    pub ratio: Surd,
-    /// Position of the joint at zero coordinate, as an angle and as a length.
-    pub rest: (Angle, Surd),
-}
 
 /// Intended geometry of a mechanism, which can be evaluated in any [`Number`](crate::linalg::Number).
 ///
@@ -103,14 +58,6 @@ pub struct ExactGeometry {
 pub(super) struct ChainPlan {
     pub gravity: Option<ExactDirection>,
     pub joints: Vec<JointPlan>,
-}
-
-/// Properties of a body that contain no real numbers.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Outline {
-    pub parent: Option<usize>,
-    pub kind: BodyKind,
-    pub v: usize,
 }
 
 impl ExactGeometry {
@@ -165,6 +112,37 @@ impl ExactGeometry {
             (Some(a), Some(b)) => (0..a.joints.len()).filter(|&i| a.joints[i] != b.joints[i]).collect(),
             _ => (0..self.bodies.len()).filter(|&i| self.bodies[i] != other.bodies[i]).collect(),
         }
+    }
+
+    /// Evaluates the geometry in one number type.
+    pub fn to<T: Number>(&self) -> Geometry<T> {
+        if let Some(plan) = &self.chain {
+            return chain::geometry(plan.gravity, &plan.joints, &self.outline);
+        }
+        let ground = Line::ground(self.gravity);
+        let mut lines: Vec<Line<T>> = Vec::with_capacity(self.bodies.len());
+        for (plan, outline) in self.bodies.iter().zip(&self.outline) {
+            let line = Line::placed(plan, outline.parent.map_or(&ground, |p| &lines[p]), &lines);
+            lines.push(line);
+        }
+        let bodies = lines.iter().zip(&self.bodies).zip(&self.outline).map(|((line, plan), outline)| {
+            let pitch = plan.pitch.to();
+            BodyGeometry {
+                parent: outline.parent,
+                kind: outline.kind,
+                v: outline.v,
+                placement: line.pose,
+                pivoting: plan.pivoting,
+                frame: line.frame,
+                pitch,
+                ratio: plan.ratio.to(),
+                exact_ratio: plan.ratio,
+                rest: (plan.rest.0.cos_sin(), plan.rest.1.to()),
+                modes: modes(plan.pivoting, &line.frame, pitch),
+            }
+        });
+        let gravity = if self.gravity.is_some() { ground.axis() } else { Vector3::zeros() };
+        Geometry { gravity, bodies: bodies.collect() }
     }
 }
 

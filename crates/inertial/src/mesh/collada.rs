@@ -10,7 +10,7 @@ use nalgebra::{Matrix4, Unit, Vector3};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::Mesh;
-use super::parse::refused;
+use super::reading::refused;
 use super::scene::{Scene, fan, indexed, strip};
 use crate::Result;
 

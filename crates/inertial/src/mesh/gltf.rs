@@ -6,7 +6,7 @@ use nalgebra::{Matrix4, Quaternion, UnitQuaternion, Vector3};
 use serde::Deserialize;
 
 use super::Mesh;
-use super::parse::{refused, triple};
+use super::reading::{refused, triple};
 use super::scene::{Scene, fan, indexed, strip};
 use crate::Result;
 

@@ -6,6 +6,7 @@ mod filling;
 mod gltf;
 mod hull;
 mod parse;
+mod reading;
 mod scene;
 
 pub use filling::MassDistribution;

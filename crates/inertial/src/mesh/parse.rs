@@ -2,15 +2,12 @@
 
 use nalgebra::Vector3;
 
+use super::reading::{refused, triple};
 use super::{Mesh, collada, gltf};
 use crate::{Error, Place, Result};
 
 /// Largest coordinate accepted; larger ones indicate a damaged file, and their products would leave the range of `f64`.
 const LARGEST: f64 = 1e30;
-
-pub(super) fn refused<T>(reason: impl Into<String>) -> Result<T> {
-    Err(Error::syntax(Place::default(), reason))
-}
 
 impl Mesh {
     /// Reads a file in one of the formats STL (binary or text), OBJ, MSH, COLLADA or binary glTF, detected from the
@@ -50,12 +47,6 @@ impl Mesh {
 fn binary_count(bytes: &[u8]) -> Option<usize> {
     let count = u32::from_le_bytes(bytes.get(80..84)?.try_into().ok()?) as usize;
     (bytes.len() >= 84 + 50 * count && bytes.len() < 84 + 50 * count + 50 && count > 0).then_some(count)
-}
-
-/// Reads three numbers, starting at the `k`-th.
-pub(super) fn triple(bytes: &[u8], k: usize) -> Vector3<f64> {
-    let number = |k: usize| f32::from_le_bytes(std::array::from_fn(|b| bytes[4 * k + b]));
-    Vector3::from_fn(|i, _| f64::from(number(k + i)))
 }
 
 fn binary_stl(records: &[u8]) -> Mesh {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use nalgebra::{Matrix4, Point3};
 
 use super::Mesh;
-use super::parse::refused;
+use super::reading::refused;
 use crate::Result;
 
 /// Maximum size of the mesh data of a scene (bytes); each mesh counts as often as it is placed.

@@ -7,17 +7,9 @@ use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::Mechanism;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use super::robot::Robot;
+use super::robot::{Robot, STARTS};
 use super::{Counts, INTERVAL, INTERVALS, Ours, PRINTED_SEEDS, Published, RATE, Repeated, WEIGHT, median};
 use crate::Result;
-
-/// Arbitrary start positions of the joints (rad) before the seeds are optimized; the best design on the assumed model is used.
-pub const STARTS: [[f64; 6]; 4] = [
-    [0.5, -1.0, -1.0, 1.0, -1.0, 1.0],
-    [0.2, 1.5, -1.5, -0.7, 1.2, -1.1],
-    [0.05, 1.8, -1.42, 1.79, -0.75, -0.31],
-    [-2.0, -1.5, -1.5, 2.0, -2.0, 0.3],
-];
 
 /// Number of rows per interval.
 const ROWS: usize = 6 * (RATE * INTERVAL) as usize;

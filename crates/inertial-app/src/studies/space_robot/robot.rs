@@ -7,9 +7,16 @@ use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial::simulation::{FlightSamples, Sensors, prediction_errors};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use super::designs::STARTS;
 use super::{DRAWS, Method, NOISE, RATE, Row, Validation, median};
 use crate::Result;
+
+/// Arbitrary start positions of the joints (rad) before the seeds are optimized; the best design on the assumed model is used.
+pub const STARTS: [[f64; 6]; 4] = [
+    [0.5, -1.0, -1.0, 1.0, -1.0, 1.0],
+    [0.2, 1.5, -1.5, -0.7, 1.2, -1.1],
+    [0.05, 1.8, -1.42, 1.79, -0.75, -0.31],
+    [-2.0, -1.5, -1.5, 2.0, -2.0, 0.3],
+];
 
 /// True robot and assumed robot.
 pub struct Robot<'m> {

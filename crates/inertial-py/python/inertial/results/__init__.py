@@ -8,11 +8,11 @@ from .identification import (
     Member,
     RegressorIdentification,
     RowResidual,
-    Validation,
 )
 from .parts import Body, Joint, Parameter, Residual
 from .structure import Analysis, AnalyzedBody, BaseParameter, Check, CheckedBody
 from .texts import Column, Columns, Export, ExportedFile
+from .validation import Validation
 
 __all__ = [
     "Analysis",

@@ -90,11 +90,14 @@ class Simulation(Result):
         super().__init__(data, notes)
         self.columns = columns
 
+    def _log(self) -> Mapping[str, Any]:
+        return self.columns
+
     def plot(self, axes: Any = None) -> Any:
         """Draws the columns over time, with one plot for each quantity; needs matplotlib."""
         from .._plots import simulation
 
-        return simulation(self, axes)
+        return simulation(self.columns, axes)
 
     def to_pandas(self, part: str | None = None) -> Any:
         """Returns the log as a pandas frame, or a ``part`` of the result."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from .._result import Result
 from .._tables import Table, combination, percent, residual, show, with_error
+
+if TYPE_CHECKING:
+    from .._inertial import Floats
 
 
 class Body(Result):
@@ -153,3 +157,22 @@ def residuals_table(title: str, residuals: list[Residual], together: float | Non
     below = [] if together is None else [f"all joints: {residual(together)}"]
     heads = ["rms (N s, N m s)", "of momentum"] if measured == "momentum" else ["rms (N m, N)", "of force"]
     return Table([title, *heads, "unfiltered", "Durbin-Watson"], rows, below)
+
+
+def values_of(result: Mapping[str, Any]) -> tuple[list[str], Floats, Floats]:
+    """Returns names, values and standard errors of all unknowns of a result: base parameters, then terms of the joints."""
+    import numpy as np
+
+    names = [parameter["name"] for parameter in result.get("base_parameters", [])]
+    values = [parameter["value"] for parameter in result.get("base_parameters", [])]
+    errors = [parameter["std_error"] for parameter in result.get("base_parameters", [])]
+    terms = ("viscous", "coulomb", "coulomb_positive", "coulomb_negative", "stribeck", "offset", "rotor_inertia")
+    for joint in result.get("joints", []):
+        std_errors = joint.get("std_errors", {})
+        for term in terms:
+            if joint.get(term) is not None and (term != "rotor_inertia" or term in std_errors):
+                names.append(f"{joint['name']}.{term}")
+                values.append(joint[term])
+                errors.append(std_errors.get(term, float("nan")))
+    return names, np.array(values, dtype=float), np.array(errors, dtype=float)
+

@@ -1,6 +1,7 @@
 //! Mass matrix by the composite-rigid-body algorithm.
 
 use crate::Result;
+use crate::dynamics::algorithms::composite::Composite;
 use crate::dynamics::algorithms::placement::{AXES, Placed, Placement, place, turn_inertia, turn_modes};
 use crate::dynamics::algorithms::tree_constants::TreeConstants;
 use crate::dynamics::displacement::Kind;
@@ -58,14 +59,6 @@ pub fn mass_matrix(
         out: &mut [f64]
     ));
     Ok(())
-}
-
-/// Inertia of a body and all bodies that move with it, in world axes about its origin.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Composite {
-    rotational: [Four; 3],
-    first_moment: Four,
-    mass: f64,
 }
 
 /// Wrench about some origin, in world axes.

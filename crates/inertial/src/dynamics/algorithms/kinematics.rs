@@ -4,7 +4,7 @@ use nalgebra::Vector3;
 
 use crate::Result;
 use crate::dynamics::algorithms::articulated_bodies::ArticulatedScratch;
-use crate::dynamics::algorithms::crba::Composite;
+use crate::dynamics::algorithms::composite::Composite;
 use crate::dynamics::algorithms::placement::{Placement, place};
 use crate::dynamics::algorithms::tree_constants::TreeConstants;
 use crate::dynamics::simd::{Plain, dispatch, has_fused};

@@ -3,6 +3,7 @@
 pub(crate) mod aba;
 pub(crate) mod articulated_bodies;
 pub(crate) mod bias;
+pub(crate) mod composite;
 pub(crate) mod crba;
 pub(crate) mod energy;
 pub(crate) mod gravity;

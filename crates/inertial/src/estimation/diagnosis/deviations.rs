@@ -5,11 +5,10 @@
 //! standard error is computed from the scores of sixteen blocks of the samples, which is valid for correlated residuals.
 
 use nalgebra::{DMatrix, Vector3};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::Result;
 use crate::dynamics::InverseDynamics;
+use crate::estimation::diagnosis::deviation::{Deviation, DeviationKind, OtherLength};
 use crate::estimation::diagnosis::excerpt::{Excerpt, LAGS};
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::identification::result::Identification;
@@ -27,51 +26,6 @@ const SEEN: f64 = 1e-6;
 
 /// Ratio to which another lag must reduce the relative squared residual.
 const FALL: f64 = 0.7;
-
-/// Kind of a deviation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum DeviationKind {
-    /// Lag of the torques behind the motion (s).
-    Lag,
-    /// Angle between the base and its orientation in the model (rad), from a change of the direction of gravity.
-    Tilt,
-    /// Error of the zero position of a joint (rad or m).
-    Zero,
-    /// Error of a length before a joint (m).
-    Length,
-    /// Relative error of the torque of a joint.
-    Gain,
-}
-
-/// Estimate of an error of model or sensors.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Deviation {
-    /// Kind of the deviation.
-    pub kind: DeviationKind,
-    /// Joint, or direction of a tilt; absent if it applies to all joints.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub of: Option<String>,
-    /// Value, in the unit of the kind.
-    pub value: f64,
-    /// Standard error.
-    pub std_error: f64,
-    /// Share of the squared residual that the deviation explains.
-    pub explains: f64,
-}
-
-/// Mechanism with a modified length.
-#[derive(Debug, Clone)]
-pub struct OtherLength {
-    /// Joint whose placement in its parent is modified.
-    pub joint: String,
-    /// Change of the length (m).
-    pub by: f64,
-    /// Modified mechanism.
-    pub mechanism: Mechanism,
-}
 
 /// Candidate deviation, with one column per force, sample after sample.
 struct Candidate {

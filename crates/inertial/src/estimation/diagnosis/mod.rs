@@ -7,6 +7,7 @@
 //! gravity.
 
 pub(crate) mod alternatives;
+pub(crate) mod deviation;
 pub(crate) mod deviations;
 pub(crate) mod diagnose;
 pub(crate) mod excerpt;

@@ -10,7 +10,7 @@ use crate::Result;
 use crate::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, check_inertia};
 use crate::estimation::consistent::intervals::Interval;
 use crate::estimation::consistent::posterior::Posterior;
-use crate::estimation::diagnosis::deviations::Deviation;
+use crate::estimation::diagnosis::deviation::Deviation;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{Reason, ReasonCode, Verdict};
 use crate::estimation::identification::residuals::Residual;

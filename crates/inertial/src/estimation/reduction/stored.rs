@@ -1,7 +1,9 @@
 //! Storage of summaries in files, with a checksum: a damaged or edited file is rejected.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::estimation::reduction::blocks::Gram;
 use crate::estimation::reduction::digest::Fnv;
@@ -185,6 +187,28 @@ impl StoredFactor {
             score.iter().for_each(|&x| hash.number(f64::from(x)));
         }
         hash.numbers(reference);
+    }
+}
+
+impl Serialize for Summary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored::from(self.clone()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Summary {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Stored::deserialize(deserializer)?.try_into().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Summary {
+    fn schema_name() -> Cow<'static, str> {
+        Stored::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Stored::json_schema(generator)
     }
 }
 

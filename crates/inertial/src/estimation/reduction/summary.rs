@@ -3,8 +3,6 @@
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::joint_model::expression::FormulaState;
@@ -14,7 +12,6 @@ use crate::estimation::reduction::factor::{Factor, LAGS, Lag};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::rows::BLOCK;
 use crate::estimation::reduction::source::LogSource;
-use crate::estimation::reduction::stored::Stored;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
@@ -22,8 +19,7 @@ use crate::{Error, Result};
 ///
 /// They are sufficient for all estimators and residuals: `‖Y x − τ‖²` can be computed for any `x`, for filtered and raw forces,
 /// and weights per coordinate can be chosen afterwards. Summaries of parts can be merged into that of the whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     pub(super) names: Vec<String>,
     pub(super) fingerprint: u64,

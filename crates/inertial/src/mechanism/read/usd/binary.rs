@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use super::compression::{integers, unpack};
 use super::layer::{Layer, ListEdit, MAX_DEPTH, MAX_LIST, MAX_PRIMS, Prim, Target, Value, matters};
 use super::text::field_of_layer;
-pub(super) use super::values::Stored;
-use super::values::{Cursor, Rep, Result, is_numeric};
+use super::values::{Cursor, Rep, Result, Stored, is_numeric};
 
 /// First bytes of a crate file.
 pub(super) const MAGIC: &[u8] = b"PXR-USDC";

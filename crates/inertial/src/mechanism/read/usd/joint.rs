@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::super::rounding::Numbers;
-use super::robot::Robot;
+use super::bodies::Robot;
 use super::stage::Node;
 use super::xform::quaternion;
 use crate::Result;

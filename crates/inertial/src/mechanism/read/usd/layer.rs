@@ -82,8 +82,11 @@ pub(super) struct Target {
 impl Target {
     /// Returns the target with the full name of its file, as referenced in the file `layer`.
     pub fn from(&self, layer: &str) -> Self {
-        let asset =
-            if self.asset.is_empty() { String::new() } else { super::files::resolved(layer, &self.asset) };
+        let asset = if self.asset.is_empty() {
+            String::new()
+        } else {
+            super::asset_path::resolved(layer, &self.asset)
+        };
         Self { asset, path: self.path.clone() }
     }
 }
@@ -185,7 +188,7 @@ pub(super) struct Layer {
     /// Whether the layer relocates prims.
     pub relocates: bool,
     /// Crate file that stores the arrays.
-    pub stored: Option<super::binary::Stored>,
+    pub stored: Option<super::values::Stored>,
 }
 
 impl Layer {

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::robot::Units;
+use super::bodies::Units;
 use super::stage::{Node, Stage};
 use super::xform::{Frame, quaternion};
 use crate::Result;

@@ -14,7 +14,9 @@
 //! - Lengths and masses are in the units of the scene (`metersPerUnit`, `kilogramsPerUnit`). Gravity points against `upAxis` unless
 //!   the scene sets another direction.
 
+mod asset_path;
 mod binary;
+mod bodies;
 mod compression;
 mod files;
 mod joint;

@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use super::arithmetic::{arithmetic, unary};
 use super::format::percent;
-use super::scope::{Entry, Scope};
 use super::syntax::Node;
-use super::value::Value;
+use super::value::{Entry, Scope, Value};
 use super::{Fault, Machine, builtins, methods};
 
 type Evaluated = Result<Value, Fault>;

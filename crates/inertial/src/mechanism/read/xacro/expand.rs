@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::super::xml::quoted;
-use super::scope::{Entry, Macro, Macros, Scope, Scopes};
+use super::scope::{Macro, Macros, Scopes};
 use super::tree::{Element, Node};
-use super::value::Value;
+use super::value::{Entry, Scope, Value};
 use super::{ELEMENT, Fault, Level, Machine, parameters};
 use crate::{Error, Result};
 

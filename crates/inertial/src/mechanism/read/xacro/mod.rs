@@ -26,9 +26,9 @@ use std::rc::Rc;
 use super::check_size;
 use super::repair::{Repaired, repaired, with_xacro_prefix};
 use crate::Result;
-use scope::{Macros, Scope, Scopes};
+use scope::{Macros, Scopes};
 use tree::Element;
-use value::Value;
+use value::{Scope, Value};
 
 /// Maximum work of one expansion: approximately the number of bytes copied, or ten times the number of expression steps.
 const MOST_WORK: u64 = 300_000_000;

@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use super::super::xml::quoted;
-use super::scope::{Entry, Scope};
-use super::value::{Value, number};
+use super::value::{Entry, Scope, Value, number};
 use super::{Fault, Machine, syntax};
 
 /// Piece of a text.

@@ -1,9 +1,10 @@
-//! Values of expressions, formatted as in Python.
+//! Values of expressions, formatted as in Python, and the names that have them.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::rc::Rc;
 
-use super::scope::Scope;
 use super::tree::Element;
 
 /// Value of a property or an expression.
@@ -240,5 +241,91 @@ pub(super) fn float(x: f64) -> String {
             let plain = format!("{x}");
             if plain.contains('.') { plain } else { format!("{plain}.0") }
         }
+    }
+}
+
+/// Properties of one file, macro call or namespace, with the enclosing scopes.
+#[derive(Default)]
+pub(super) struct Scope {
+    names: RefCell<HashMap<String, Entry>>,
+    parent: Option<Rc<Scope>>,
+    is_namespace: bool,
+}
+
+/// Meaning of a name.
+#[derive(Clone)]
+pub(super) enum Entry {
+    Ready(Value),
+    /// Text that is evaluated at its first use.
+    Pending(Rc<str>),
+    /// Text that is being evaluated.
+    Evaluating,
+}
+
+impl Scope {
+    /// Creates the scope of a macro call, inside `parent`.
+    pub fn inside(parent: &Rc<Self>) -> Rc<Self> {
+        Rc::new(Self { parent: Some(parent.clone()), ..Self::default() })
+    }
+
+    /// Creates a namespace inside `parent`.
+    pub fn namespace(parent: &Rc<Self>) -> Rc<Self> {
+        Rc::new(Self { parent: Some(parent.clone()), is_namespace: true, ..Self::default() })
+    }
+
+    /// Returns the innermost scope that contains a name.
+    pub fn find(self: &Rc<Self>, name: &str) -> Option<(Rc<Self>, Entry)> {
+        let mut scope = self;
+        loop {
+            if let Some(entry) = scope.names.borrow().get(name) {
+                return Some((scope.clone(), entry.clone()));
+            }
+            scope = scope.parent.as_ref()?;
+        }
+    }
+
+    /// Returns a block by its name including the asterisks.
+    pub fn block(self: &Rc<Self>, name: &str) -> Option<Rc<Element>> {
+        match self.find(name) {
+            Some((_, Entry::Ready(Value::Block(block)))) => Some(block),
+            _ => None,
+        }
+    }
+
+    /// Sets the meaning of a name.
+    pub fn set(&self, name: &str, entry: Entry) {
+        self.names.borrow_mut().insert(name.to_owned(), entry);
+    }
+
+    /// Removes a name here and in all enclosing scopes.
+    pub fn remove(&self, name: &str) {
+        let mut scope = Some(self);
+        while let Some(own) = scope {
+            own.names.borrow_mut().remove(name);
+            scope = own.parent.as_deref();
+        }
+    }
+
+    /// Removes all names, because namespaces refer to the scope that contains them.
+    pub fn clear(&self) {
+        self.names.borrow_mut().clear();
+    }
+
+    /// Returns the outermost scope.
+    pub fn top(self: &Rc<Self>) -> Rc<Self> {
+        let mut scope = self;
+        while let Some(parent) = &scope.parent {
+            scope = parent;
+        }
+        scope.clone()
+    }
+
+    /// Returns the scope that `scope="parent"` refers to: the caller's scope for a macro.
+    pub fn caller(self: &Rc<Self>) -> Option<Rc<Self>> {
+        let mut target = self.parent.as_ref()?;
+        while !self.is_namespace && target.is_namespace {
+            target = target.parent.as_ref()?;
+        }
+        Some(target.clone())
     }
 }

@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
-use super::scope::Scope;
-use super::value::Value;
+use super::value::{Scope, Value};
 use super::{Fault, Machine};
 
 /// Maximum nesting of lists and dictionaries.
