@@ -109,6 +109,12 @@ def hdf5(folder, arrays):
         for name, values in arrays.items():
             records[name] = values
         file.create_dataset("log", data=records, chunks=True, compression="gzip")
+    # Half precision and three dimensions are not read.
+    others = {"t": arrays["t"], "q": arrays["q"].astype("f2"), "tau": arrays["tau"][:, :, None]}
+    numpy.savez(folder / "others.npz", **others)
+    with h5py.File(folder / "others.h5", "w") as file:
+        for name, values in others.items():
+            file[name] = values
     with h5py.File(folder / "uneven.h5", "w") as file:
         for name, values in arrays.items():
             file[name] = values[:-1] if name == "q" else values

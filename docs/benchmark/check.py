@@ -13,6 +13,7 @@ ones, whatever the choice of base parameters. Needs Python 3.9; numpy for spans.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -117,6 +118,9 @@ def main(arguments: list[str]) -> int:
             index[name] = {key: x for key, x in case.items() if key != "mechanism"} | {"file": file}
         (folder / "index.json").write_text(json.dumps(index, indent=1))
         return 0
+    if arguments[:1] in (["judge"], ["run"]) and importlib.util.find_spec("numpy") is None:
+        print("check.py: combinations are compared with numpy, which is not installed: pip install numpy", file=sys.stderr)
+        return 2
     if len(arguments) == 2 and arguments[0] == "judge":
         return judge(json.loads(pathlib.Path(arguments[1]).read_text()))
     if len(arguments) in (2, 4) and arguments[0] == "run":

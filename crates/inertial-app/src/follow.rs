@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Subject};
 use crate::logs::LogOptions;
+use crate::model::BaseMotion;
 use crate::unknowns::Unknowns;
 use crate::{Context, Error, Located, Model, Note, Result, ensure, ensure_option};
 
@@ -121,8 +122,23 @@ pub fn run(
     let mut reader = CsvReader::new(stream, name)?;
     let mut filter: Option<FixedLag<'_>> = None;
     let mut state = Session::new(options, &equations, wanted, show);
+    let mut base = None;
     while let Some(rows) = reader.next_block(1)? {
         context.check_interrupted()?;
+        // A base that nobody called fixed must not move: its motion would be attributed to the links.
+        if filter.is_none() && model.may_float() {
+            base = BaseMotion::new(rows.names());
+        }
+        if let Some(motion) = &mut base {
+            for i in 0..rows.rows().len() {
+                motion.add_row(|column| rows.column_at(column)[i]);
+            }
+            ensure_option!(
+                !motion.has_moved(),
+                "base",
+                "the base moves in {name} (base.*): give floating, or fixed to ignore its motion"
+            );
+        }
         let filter = match &mut filter {
             Some(filter) => filter,
             none => {

@@ -21,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::setting::Setting;
+pub(crate) use base::BaseMotion;
 pub use meshes::NamedMesh;
 pub use text::Argument;
 

@@ -19,6 +19,11 @@ const MOVED: f64 = 0.01;
 const SPEED: f64 = 0.1;
 
 impl Model {
+    /// Returns whether neither the model nor its options say if the base floats.
+    pub(crate) fn may_float(&self) -> bool {
+        self.options.base.is_none() && self.mechanism.base() == Base::Fixed
+    }
+
     /// Lets the base float if neither the model nor its options say whether it does, and all logs contain its motion.
     /// A note reports the choice, also if the logged base does not move and remains fixed.
     pub fn float_logged_base(
@@ -27,10 +32,9 @@ impl Model {
         options: &LogOptions,
         context: &Context<'_>,
     ) -> Result<Self> {
-        let is_open = self.options.base.is_none() && self.mechanism.base() == Base::Fixed;
         // A pipe can be read only once.
         let is_pipe = |log: &String| log == "-" || context.inputs.size(log) == 0;
-        if !is_open || logs.is_empty() || logs.iter().any(is_pipe) {
+        if !self.may_float() || logs.is_empty() || logs.iter().any(is_pipe) {
             return Ok(self);
         }
         let Ok(mechanism) = self.with_base(Base::Floating) else { return Ok(self) };
@@ -40,19 +44,13 @@ impl Model {
             let is_log = matches!(saved_summary(context, log), Ok(None));
             let reader = options.reader(context, Some(&self.mechanism), log).ok().filter(|_| is_log);
             let Some(mut reader) = reader else { return Ok(self) };
-            let place = |name: &&str| reader.names().iter().position(|n| n == name);
-            let found = |names: &[&str]| names.iter().map(place).collect::<Option<Vec<usize>>>();
-            let Some((columns, is_pose)) =
-                found(&POSE).map(|c| (c, true)).or_else(|| found(&TWIST).map(|c| (c, false)))
-            else {
-                return Ok(self);
-            };
+            let Some(motion) = BaseMotion::new(reader.names()) else { return Ok(self) };
             // Logs without joints, such as those of free flights, are read in other ways.
             if Columns::matching(&mechanism, log, reader.names(), &inertial_data::Options::default()).is_err()
             {
                 return Ok(self);
             }
-            moves = moves || has_motion(reader.as_mut(), &columns, is_pose);
+            moves = moves || motion.is_in(reader.as_mut());
         }
         if !moves {
             context.note(&Note::BaseDoesNotMove);
@@ -70,27 +68,64 @@ impl Model {
     }
 }
 
-/// Returns whether the columns of a base change; reading ends with the first change.
-fn has_motion(reader: &mut dyn Reader, columns: &[usize], is_pose: bool) -> bool {
-    reader.select(columns);
-    let (mut least, mut most) = (vec![f64::INFINITY; columns.len()], vec![f64::NEG_INFINITY; columns.len()]);
-    // Errors of unreadable rows are reported by the job.
-    while let Ok(Some(rows)) = reader.next_rows() {
-        for row in rows.values.chunks_exact(rows.width.max(1)) {
-            for (k, x) in row.iter().enumerate().filter(|(_, x)| x.is_finite()) {
-                (least[k], most[k]) = (least[k].min(*x), most[k].max(*x));
-            }
-        }
-        // A quaternion and its negative are the same orientation.
-        let of_pose = |k: usize| {
-            let change = most[k] - least[k];
-            let turned = if k < 3 { change } else { change.min((most[k] + least[k]).abs()) };
-            turned > MOVED
-        };
-        let of_twist = |k: usize| most[k].max(-least[k]) > SPEED;
-        if (0..columns.len()).any(|k| if is_pose { of_pose(k) } else { of_twist(k) }) {
-            return true;
+/// Range of the logged motion of a base.
+#[derive(Debug)]
+pub(crate) struct BaseMotion {
+    /// Places of the columns in a row.
+    columns: Vec<usize>,
+    is_pose: bool,
+    /// Smallest and largest value of each column.
+    ranges: Vec<[f64; 2]>,
+}
+
+impl BaseMotion {
+    /// Finds the columns of the pose of a base, or else those of its twist.
+    pub(crate) fn new(names: &[String]) -> Option<Self> {
+        let place = |name: &&str| names.iter().position(|n| n == name);
+        let found = |wanted: &[&str]| wanted.iter().map(place).collect::<Option<Vec<usize>>>();
+        let (columns, is_pose) =
+            found(&POSE).map(|c| (c, true)).or_else(|| found(&TWIST).map(|c| (c, false)))?;
+        let ranges = vec![[f64::INFINITY, f64::NEG_INFINITY]; columns.len()];
+        Some(Self { columns, is_pose, ranges })
+    }
+
+    /// Adds one value of a column, by the index of the column among those found.
+    fn add(&mut self, k: usize, x: f64) {
+        if x.is_finite() {
+            let [least, most] = &mut self.ranges[k];
+            (*least, *most) = (least.min(x), most.max(x));
         }
     }
-    false
+
+    /// Adds a row of all columns of the file.
+    pub(crate) fn add_row(&mut self, value: impl Fn(usize) -> f64) {
+        for k in 0..self.columns.len() {
+            self.add(k, value(self.columns[k]));
+        }
+    }
+
+    /// Returns whether the base has moved.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.ranges.iter().enumerate().any(|(k, [least, most])| match (self.is_pose, k) {
+            (true, 0..3) => most - least > MOVED,
+            // A quaternion and its negative are the same orientation.
+            (true, _) => (most - least).min((most + least).abs()) > MOVED,
+            (false, _) => most.max(-least) > SPEED,
+        })
+    }
+
+    /// Reads the columns of a log until the base has moved, and returns whether it has.
+    fn is_in(mut self, reader: &mut dyn Reader) -> bool {
+        reader.select(&self.columns);
+        // Errors of unreadable rows are reported by the job.
+        while let Ok(Some(rows)) = reader.next_rows() {
+            for row in rows.values.chunks_exact(rows.width.max(1)) {
+                row.iter().enumerate().for_each(|(k, &x)| self.add(k, x));
+            }
+            if self.has_moved() {
+                return true;
+            }
+        }
+        false
+    }
 }

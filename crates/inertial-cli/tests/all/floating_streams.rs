@@ -112,3 +112,36 @@ fn streams_that_are_not_read_are_refused() {
     let line = one_line(&followed(&without(&text, "base.q"), &[]));
     assert!(line.contains("base.qx"), "{line}");
 }
+
+#[test]
+fn a_moving_base_that_is_not_declared_is_refused() {
+    let text = log(&Folder::new());
+    let follow = |text: &str, more: &[&str]| {
+        let call =
+            [&["identify", ROBOT[0], "--rotors", "none", "--follow", "-", "--every", "100"], more, &CHOICE];
+        run_with_input(&call.concat(), text.as_bytes())
+    };
+    // Without its pose the base moves by its velocities. A note lists the columns that are not used.
+    for text in [text.clone(), without(&without(&text, "base.q"), "base.x")] {
+        let done = follow(&text, &[]);
+        assert_eq!((done.status, done.stdout.as_str()), (2, ""), "{}", done.stderr);
+        let line = done.stderr.lines().last().unwrap();
+        assert!(line.contains("--base") && line.contains("the base moves"), "{line}");
+    }
+    assert_eq!(follow(&text, &["--base", "fixed"]).status, 0);
+    // A base at rest is fixed.
+    let still: String = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| {
+            let base = text.lines().next().unwrap().split(',').map(|name| name.starts_with("base."));
+            let cells = line.split(',').zip(base);
+            let held = cells.map(|(cell, base)| match (i, base) {
+                (0, _) | (_, false) => cell,
+                _ => "0",
+            });
+            held.collect::<Vec<_>>().join(",") + "\n"
+        })
+        .collect();
+    assert_eq!(follow(&still, &[]).status, 0);
+}

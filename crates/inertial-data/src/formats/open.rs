@@ -74,9 +74,11 @@ pub fn with_standard_names(reader: Box<dyn Reader>, source: &Source) -> Result<B
         None if reader.is_named() => reader,
         None => {
             let count = reader.names().len();
+            let joints = if source.joints.is_empty() { 6 } else { source.joints.len() };
+            let last = (joints + 1).min(count);
             let message = format!(
                 "there is no header: name the {count} columns in a column map, for example t = \"column_1\" \
-                 and q = \"column_{{2..7}}\" under [columns]"
+                 and q = \"column_{{2..{last}}}\" under [columns]"
             );
             return Err(Error::read(Place::file(reader.file()).row(1), message));
         }

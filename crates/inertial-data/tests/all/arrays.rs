@@ -129,6 +129,18 @@ fn arrays_of_other_lengths_are_named() {
     assert!(error.contains("there is no column q1 for shoulder") && error.ends_with(expected), "{error}");
 }
 
+#[test]
+fn arrays_of_other_types_are_named() {
+    let Some(folder) = written() else { return };
+    for name in ["others.npz", "others.h5"] {
+        let mut reader = open(&folder.path().join(name), &Source::default()).unwrap();
+        let error = PreparedLog::new(&arm(), &mut reader, &Options::default()).err().unwrap().to_string();
+        let expected = "arrays of other types or with more than two dimensions are not read: q, tau; convert them to double \
+                        precision, one row for each sample";
+        assert!(error.contains("there is no column q1") && error.ends_with(expected), "{error}");
+    }
+}
+
 /// Tests a file whose filter is changed to one that needs a plugin.
 #[test]
 fn filters_of_hdf5_that_are_not_supported_are_named() {

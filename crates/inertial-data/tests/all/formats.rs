@@ -224,6 +224,40 @@ fn joint_states_are_read_by_name() {
     assert_eq!(read(&path, &Source::default()).unwrap().column("t").unwrap()[..2], [5.0, 5.01]);
 }
 
+/// Tests a gripper whose publisher starts after that of the arm, on the same topic.
+#[test]
+fn publishers_may_start_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.mcap");
+    let with_gripper = |count: i32, start: usize| -> Vec<JointState> {
+        let arm = states(count).into_iter().enumerate();
+        arm.flat_map(|(i, state)| {
+            let (name, position) = (vec!["finger".to_owned()], vec![0.5 * i as f64]);
+            let gripper = JointState { name, position, effort: Vec::new(), ..state.clone() };
+            std::iter::once(state).chain((i >= start).then_some(gripper))
+        })
+        .collect()
+    };
+    write_mcap(&path, &[("/joint_states", &with_gripper(3000, 1500))], false, false);
+    let log = read(&path, &Source::default()).unwrap();
+    assert_eq!((log.len(), *log.names().last().unwrap() == "q.finger"), (3000, true), "{:?}", log.names());
+    let finger = log.column("q.finger").unwrap();
+    for (i, q) in finger.iter().enumerate() {
+        assert!(if i < 1500 { q.is_nan() } else { *q == 0.5 * i as f64 }, "{i}: {q}");
+    }
+    // Beyond the messages that are examined, a note names the joint.
+    write_mcap(&path, &[("/joint_states", &with_gripper(100_100, 100_050))], false, false);
+    let mut reader = open(&path, &Source::default()).unwrap();
+    reader.select(&[0, 1]);
+    let mut count = 0;
+    while let Some(rows) = reader.next_rows().unwrap() {
+        count += rows.len();
+    }
+    assert_eq!(count, 100_100);
+    let notes = reader.notes();
+    assert!(notes.len() == 1 && notes[0].ends_with("are not read: finger"), "{notes:?}");
+}
+
 #[test]
 fn topics_are_chosen() {
     let folder = tempfile::tempdir().unwrap();

@@ -30,11 +30,15 @@ pub(super) fn law(mechanism: &Mechanism, total: TotalMomentum, snap: f64) -> Opt
         TotalMomentum::Zero => wheel_axes(mechanism, snap),
         _ => [Vector3::x(), Vector3::y(), Vector3::z()].map(|axis| (0, axis)).to_vec(),
     };
+    Some(Conservation { total, axes })
+}
+
+/// Returns whether the model gives the masses that determine how a robot moves freely.
+pub(super) fn has_masses(mechanism: &Mechanism) -> bool {
     let mut links = mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link);
     let has_masses = links.clone().all(|b| b.inertia.mass > 0.0);
     // If one body resists every rotation, the whole robot does.
-    let turns_hard = links.any(|b| b.inertia.about_com().determinant() != 0.0);
-    Some(Conservation { total, axes, model_masses: has_masses && turns_hard })
+    has_masses && links.any(|b| b.inertia.about_com().determinant() != 0.0)
 }
 
 /// Returns the axes of the wheels, without those that are linearly dependent on others on the same body.
@@ -54,22 +58,24 @@ fn wheel_axes(mechanism: &Mechanism, snap: f64) -> Vec<(usize, Vector3<f64>)> {
     out
 }
 
-/// Returns warnings about a result under a conservation law.
+/// Returns warnings about a result that depends on the masses: under a conservation law, or of a free flight of which only
+/// the motion is measured.
 pub(super) fn notes(question: &Question<'_>, geometry: &ExactGeometry, rank: usize) -> Vec<Warning> {
-    let Some(law) = &question.experiment.conservation else { return Vec::new() };
-    let mut out = Vec::new();
-    if law.axes.is_empty() {
-        out.push(Warning::OnlyRatios);
-    }
-    if law.model_masses {
-        let conservation = Some(Conservation { model_masses: false, ..law.clone() });
-        let experiment = Experiment { conservation, ..question.experiment.clone() };
+    let experiment = question.experiment;
+    let mut out = match &experiment.conservation {
+        Some(law) if law.axes.is_empty() => vec![Warning::OnlyRatios],
+        Some(_) => Vec::new(),
+        None if experiment.is_motion_only() => vec![Warning::OnlyMotion],
+        None => return Vec::new(),
+    };
+    if experiment.model_masses {
+        let experiment = Experiment { model_masses: false, ..experiment.clone() };
         let generic =
             Question { experiment: &experiment, ..question.clone() }.sampled_rank::<First>(geometry);
         if generic != rank {
             out.push(Warning::SpecialMasses { generic });
         }
-    } else {
+    } else if question.mechanism.loops().is_empty() {
         out.push(Warning::RandomMasses);
     }
     out

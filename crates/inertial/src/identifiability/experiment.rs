@@ -60,8 +60,6 @@ pub struct Conservation {
     /// Possible directions of the angular momentum of the robot without its wheels: each is a body and an axis in its
     /// frame.
     pub axes: Vec<(usize, Vector3<f64>)>,
-    /// Whether the robot has the masses of the model; otherwise they are random.
-    pub model_masses: bool,
 }
 
 /// Description of the experiment.
@@ -79,13 +77,27 @@ pub struct Experiment {
     /// Conservation law of the momentum, if momentum is measured and cannot have every value. The linear momentum is
     /// then zero.
     pub conservation: Option<Conservation>,
+    /// Whether the robot that moves freely has the masses of the model; otherwise they are random.
+    pub model_masses: bool,
 }
 
 impl Experiment {
     /// Returns the experiment with the most information: all torques and, with a floating base, its wrench.
     pub fn complete(floating: bool, regime: Regime) -> Self {
         let measured = if floating { Measured::Both } else { Measured::JointTorques };
-        Self { regime, measured, torques: Vec::new(), ballistic: false, conservation: None }
+        Self {
+            regime,
+            measured,
+            torques: Vec::new(),
+            ballistic: false,
+            conservation: None,
+            model_masses: false,
+        }
+    }
+
+    /// Returns whether only the motion of a free flight is measured, so that no force is known.
+    pub fn is_motion_only(&self) -> bool {
+        self.ballistic && self.measured == Measured::BaseWrench
     }
 
     /// Returns whether all generalized forces are measured. The energy then contains the whole information (section

@@ -85,7 +85,7 @@ pub(super) fn recursion_applies(
 /// contains `Ic s` of every joint. The energies of the joints are `sᵀ Ic s`: a change that no momentum contains appears
 /// in no energy. A coordinate that moves several bodies gives only sums of such momenta.
 fn scope(mechanism: &Mechanism, experiment: &Experiment) -> Option<Scope> {
-    let Experiment { regime, measured, ref torques, ballistic, ref conservation } = *experiment;
+    let Experiment { regime, measured, ref torques, ballistic, ref conservation, .. } = *experiment;
     let mut moved = vec![0; mechanism.nv()];
     mechanism.bodies().iter().for_each(|b| moved[b.drive.v] += 1);
     let single = moved.iter().all(|&n| n <= 1);
@@ -137,6 +137,9 @@ pub(super) fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Res
     if out.measured == Measured::Momentum {
         out.conservation = conserved::law(mechanism, options.total_momentum, options.snap);
     }
+    // Only ratios of parameters are identifiable then, so the combinations depend on the masses.
+    let depends_on_masses = out.conservation.is_some() || out.is_motion_only();
+    out.model_masses = depends_on_masses && mechanism.loops().is_empty() && conserved::has_masses(mechanism);
     if options.ballistic && options.regime == Regime::Static {
         return Err(Error::Numeric("a robot in free flight cannot be static".into()));
     }

@@ -85,9 +85,8 @@ impl<'a, T: Number> Sampler<'a, T> {
         // Free flight determines the ratios of the parameters of one robot, so every sampler must draw the same robot,
         // in any number type.
         let mut drawn = SplitMix::new(TRUE_ROBOT);
-        let model_masses = experiment.conservation.as_ref().is_some_and(|c| c.model_masses);
         let truth = geometry.bodies.iter().zip(mechanism.bodies()).map(|(body, described)| {
-            let mut p = if model_masses {
+            let mut p = if experiment.model_masses {
                 described.inertia.parameters().map(exact)
             } else {
                 Parameters::from_fn(|_, _| short_fraction(&mut drawn))

@@ -82,6 +82,8 @@ pub enum Warning {
         /// Rank with other masses.
         generic: usize,
     },
+    /// Free flight of which only the motion is measured.
+    OnlyMotion,
     /// Combinations for random masses, because the model does not give all of them.
     RandomMasses,
 }
@@ -110,6 +112,7 @@ impl Coded for Warning {
             Self::OnlyRatios => "only-ratios",
             Self::NoWheels => "no-wheels",
             Self::SpecialMasses { .. } => "special-masses",
+            Self::OnlyMotion => "only-motion",
             Self::RandomMasses => "random-masses",
         }
     }
@@ -183,6 +186,10 @@ impl fmt::Display for Warning {
             ),
             Self::OnlyRatios => f.write_str(
                 "without wheels and at zero total momentum only ratios of parameters are identifiable: one must be known",
+            ),
+            Self::OnlyMotion => f.write_str(
+                "only the motion of the free flight is measured, no force: only ratios of parameters are identifiable, so one must \
+                 be known",
             ),
             Self::NoWheels => f.write_str(
                 "the model has no wheels, so a known momentum (thrusters, a drift that is measured) is assumed; at zero total \

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::Rng;
-use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, TotalMomentum, analyze};
+use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, Method, TotalMomentum, analyze};
 use inertial::linalg::rank;
 use inertial::mechanism::{BuildOptions, JointSpec, JointType, Limits, MechanismBuilder, WheelSpec, builtin};
 use inertial::spatial::{Inertia, Pose};
@@ -217,4 +217,43 @@ fn the_published_robot_needs_its_wheels_for_its_scale() {
     let unknown = answer(&model, TotalMomentum::Zero);
     assert_eq!(unknown.rank, 51);
     assert!(unknown.warnings.has("random-masses"), "{:?}", unknown.warnings);
+}
+
+/// Two bodies on a hinge have 17 base parameters in forced motion (10 + 7). In free flight without known forces one is lost, the
+/// common scale: the parameters of the robot itself cause no wrench.
+#[test]
+fn a_flight_without_known_forces_shows_ratios() {
+    let mut rng = Rng(5);
+    let model = robot(&mut rng, Some(JointType::Revolute), &[]);
+    let flight = |model: &MechanismBuilder, method| {
+        let options = AnalyzeOptions::default().with(|o| {
+            o.ballistic = true;
+            o.measured = Some(Measured::BaseWrench);
+            o.method = method;
+        });
+        analyze(&model.build(&BuildOptions::default()).unwrap(), &options).unwrap()
+    };
+    let found = flight(&model, Method::Auto);
+    assert!(found.certificate.exact);
+    assert_eq!((found.rank, found.nullity), (16, 4));
+    // The scale is no transfer across the hinge.
+    let transfers = |found: &Analysis| found.bodies.iter().map(|b| b.transfer_freedoms).collect::<Vec<_>>();
+    assert_eq!(transfers(&found), [0, 3]);
+    assert_eq!(transfers(&flight(&model, Method::Numeric)), [0, 3]);
+    assert!(found.warnings.has("only-motion") && !found.warnings.has("random-masses"));
+    let truth: Vec<f64> =
+        model.links.iter().flat_map(|l| l.inertia.unwrap().parameters().as_slice().to_vec()).collect();
+    let largest = truth.iter().fold(0.0_f64, |a, x| a.max(x.abs()));
+    let base = found.regrouping.regroup(&truth).unwrap();
+    assert!(base.iter().all(|x| x.abs() < 1e-9 * largest), "{base:?}");
+    let scale: Vec<_> = found.null_space.iter().filter(|v| v.reason.contains("common scale")).collect();
+    assert_eq!(scale.len(), 1);
+    let values: Vec<f64> = scale[0].combination.iter().map(|(_, x)| *x).collect();
+    assert!(values.iter().zip(&truth).all(|(x, y)| (x - y).abs() < 1e-9 * largest), "{values:?}");
+    // With its masses unknown, the ratios are those of a random robot, and the result says so.
+    let mut bare = model.clone();
+    bare.links.iter_mut().for_each(|link| link.inertia = None);
+    let found = flight(&bare, Method::Auto);
+    assert_eq!(found.rank, 16);
+    assert!(found.warnings.has("random-masses"));
 }

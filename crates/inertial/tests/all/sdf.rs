@@ -289,3 +289,17 @@ fn wrong_texts_are_refused_in_one_line() {
         assert!(error.contains(expected) && !error.contains('\n'), "{error}\n{text}");
     }
 }
+
+#[test]
+fn faults_that_gazebo_tolerates_are_read_with_warnings() {
+    let text = format!("\n{}", ARM.replace("<sdf", "<!-- a -- b --><sdf").replace("upper", "up&er"));
+    let model = sdf::read(&text).unwrap();
+    let has = |words: &str| model.warnings.iter().any(|w| w.contains(words));
+    assert!(has("& is not escaped") && has("line 3: a comment has -- inside"), "{:?}", model.warnings);
+    assert!(has("line 2: blank lines before <?xml"), "{:?}", model.warnings);
+    let brick = Inertia::from_com(2.5, vector![0.5, 0.0, -0.25], Matrix3::identity());
+    let written = replace_values(&text, &[("up&er", brick)], &[]).unwrap();
+    let again = sdf::read(&written).unwrap();
+    assert_eq!(again.links.iter().find(|l| l.name == "up&er").unwrap().inertia.unwrap().mass, 2.5);
+    assert!(written.starts_with('\n') && written.contains("<!-- a -- b -->") && !written.contains("up&er"));
+}

@@ -81,3 +81,38 @@ fn texts_that_alter_written_values_are_refused() {
     let message = replace_values(TEXT, &[("a", nan)], &[]).unwrap_err().to_string();
     assert!(message.contains("not finite"), "{message}");
 }
+
+/// MuJoCo reads such texts too (seen with MuJoCo 4.0).
+#[test]
+fn faults_that_mujoco_tolerates_are_read_with_warnings() {
+    let text = format!("\n\n{}", TEXT.replace("<!-- kept -->", "<!DOCTYPE mujoco><!-- a -- b -->"))
+        .replace("model='m'", "model='R&D'")
+        .replace("name='b'", "name='b&c'");
+    let model = mjcf::read(&text, &no_includes).unwrap();
+    let expected = [
+        "line 5: & is not escaped: read as &amp;",
+        "line 9: & is not escaped: read as &amp;",
+        "line 3: blank lines before <?xml: ignored",
+        "line 4: a document type: ignored",
+        "line 4: a comment has -- inside: ignored",
+    ];
+    assert_eq!(model.warnings, expected);
+    assert_eq!((model.name.as_str(), model.links.last().unwrap().name.as_str()), ("R&D", "c"));
+    // Only the values change, except that each & is escaped.
+    let tensor = "diaginertia=\"0.25 0.5 0.375\"";
+    let written = replace_values(&text, &[("b&c", brick())], &[]).unwrap();
+    let changed = text.replace(
+        "mass='1' quat='0 1 0 0' pos='0 0 0' diaginertia='1 2 3'",
+        &format!("mass='2.5' pos='0.5 0.0 -0.25' {tensor}"),
+    );
+    assert_eq!(written, changed.replace('&', "&amp;"));
+    // Warnings about included files name the file.
+    let main = "<mujoco><include file='a.xml'/></mujoco>";
+    let part = |_: &str| Ok(TEXT.replace("<!-- kept -->", "<!-- a -- b -->"));
+    let included = mjcf::read(main, &part).unwrap();
+    assert_eq!(included.warnings, ["file \"a.xml\": line 2: a comment has -- inside: ignored"]);
+    let entity = TEXT
+        .replace("<!-- kept -->", "<!DOCTYPE m [<!ENTITY x '1'>]>")
+        .replace("pos='0 0 1'", "pos='0 0 &x;'");
+    assert!(mjcf::read(&entity, &no_includes).unwrap_err().to_string().contains("entities"));
+}

@@ -92,7 +92,10 @@ impl Reader {
         let shape = match *dataset.shape() {
             [rows] => [rows, 1],
             [rows, columns] => [rows, columns],
-            _ => return Ok(()),
+            ref shape => {
+                self.content.others.extend((shape.len() > 2).then(|| name.to_owned()));
+                return Ok(());
+            }
         };
         let many = MOST_COLUMNS as u64;
         if shape[0].min(shape[1]) > many || shape[0] == 0 || shape[1] == 0 {
@@ -118,7 +121,10 @@ impl Reader {
             Datatype::FixedPoint { size: 8, signed: false, .. } => {
                 copied::<u64>(dataset, shape, |x| x as f64)
             }
-            _ => return Ok(()),
+            _ => {
+                self.content.others.push(name.to_owned());
+                return Ok(());
+            }
         };
         let copy = Arc::new(copy.map_err(|e| refused(name, &e))?);
         let layout =

@@ -33,6 +33,8 @@ pub(crate) struct Content {
     pub joints: Vec<String>,
     /// Whether the file names its arrays.
     pub named: bool,
+    /// Names of arrays that are not read: of other types (half precision, objects), or with more than two dimensions.
+    pub others: Vec<String>,
 }
 
 /// Reader of arrays of numbers as columns: one row for each sample.
@@ -87,7 +89,7 @@ impl ArrayReader {
     }
 
     fn new(file: String, content: Content) -> Result<Self> {
-        let Content { mut arrays, joints, named } = content;
+        let Content { mut arrays, joints, named, others } = content;
         shorten_names(&mut arrays);
         let of_time = arrays.iter().find(|a| TIMES.contains(&a.name.as_str()) && a.is_vector());
         let reference = of_time.map(|a| a.name.clone());
@@ -99,7 +101,7 @@ impl ArrayReader {
             ));
         };
         arrays.iter_mut().filter(|a| a.rows != rows && a.columns == rows).for_each(Array::transpose);
-        let left_out = left_out(&arrays, rows, reference.as_deref());
+        let left_out = left_out(&arrays, rows, reference.as_deref(), &others);
         arrays.retain(|a| a.rows == rows && a.columns <= MOST_COLUMNS);
         let (mut names, mut places) = (Vec::new(), Vec::new());
         for (k, array) in arrays.iter().enumerate() {
@@ -126,8 +128,13 @@ impl ArrayReader {
     }
 }
 
-/// Describes the arrays with another number of samples than the log.
-fn left_out(arrays: &[Array], rows: usize, reference: Option<&str>) -> Option<String> {
+/// Describes the arrays that are not read: with another number of samples than the log, of other types or dimensions.
+fn left_out(
+    arrays: &[Array],
+    rows: usize,
+    reference: Option<&str>,
+    other_types: &[String],
+) -> Option<String> {
     let others: Vec<String> = arrays
         .iter()
         .filter(|a| a.rows != rows && a.rows.max(a.columns) >= FEWEST_ROWS)
@@ -141,12 +148,22 @@ fn left_out(arrays: &[Array], rows: usize, reference: Option<&str>) -> Option<St
         })
         .collect();
     let whole = reference.map_or_else(|| "the longest one".to_owned(), str::to_owned);
-    (!others.is_empty()).then(|| {
-        format!(
+    let mut out = Vec::new();
+    if !others.is_empty() {
+        out.push(format!(
             "arrays that have not as many rows as {whole} ({rows}) are not read: {}; give all the same number of rows",
             others.join(", ")
-        )
-    })
+        ));
+    }
+    if !other_types.is_empty() {
+        let names: Vec<&str> = other_types.iter().take(MOST_NAMED).map(String::as_str).collect();
+        out.push(format!(
+            "arrays of other types or with more than two dimensions are not read: {}; convert them to double precision, one \
+             row for each sample",
+            names.join(", ")
+        ));
+    }
+    (!out.is_empty()).then(|| out.join("; "))
 }
 
 /// Shortens the names of structure fields if no other array has the short name: `data.q` becomes `q`.

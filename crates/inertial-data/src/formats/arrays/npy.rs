@@ -67,7 +67,10 @@ fn add(out: &mut Content, name: &str, file: &Arc<File>, start: u64) -> Stored<()
     let shape = match header.shape[..] {
         [rows] => [rows, 1],
         [rows, columns] => [rows, columns],
-        _ => return Ok(()),
+        ref shape => {
+            out.others.extend((shape.len() > 2).then(|| name.to_owned()));
+            return Ok(());
+        }
     };
     match &header.kind {
         Kind::Numbers(number) => out.arrays.push(number.array(name, shape, file, start, header.fortran)?),
@@ -85,7 +88,8 @@ fn add(out: &mut Content, name: &str, file: &Arc<File>, start: u64) -> Stored<()
         Kind::Texts { letters, big } if name.contains("joint") || name.contains("name") => {
             out.joints = texts(file, start, shape[0] * shape[1], *letters, *big)?;
         }
-        Kind::Records(_) | Kind::Texts { .. } | Kind::Others => {}
+        Kind::Texts { .. } => {}
+        Kind::Records(_) | Kind::Others => out.others.push(name.to_owned()),
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Messages of one topic as numbers of a row.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::fields::Fields;
@@ -12,6 +12,9 @@ use crate::reader::Selection;
 /// Maximum number of joint names in a log.
 const MOST_JOINTS: usize = 10_000;
 
+/// Maximum number of late joints that are reported.
+const MOST_LATE: usize = 20;
+
 /// Columns of a topic, and the conversion of its messages.
 pub(super) struct Channel {
     pub topic: String,
@@ -22,6 +25,8 @@ pub(super) struct Channel {
     pub streams: Vec<Range<usize>>,
     /// Selection that the columns need.
     pub selection: Selection,
+    /// Joints that only later messages name, so that they have no column.
+    pub late: BTreeSet<String>,
     content: Content,
 }
 
@@ -52,6 +57,7 @@ impl Channel {
                 names: fields.names.clone(),
                 streams: std::iter::once(0..fields.names.len()).collect(),
                 selection: Selection::Automatic,
+                late: BTreeSet::new(),
                 content: Content::Fields(fields),
             });
         }
@@ -84,11 +90,12 @@ impl Channel {
             streams.push(start..names.len());
         }
         let content = Content::Joints { is_dynamic, joints };
-        Ok(Self { topic: topic.name.clone(), names, streams, selection: Selection::Automatic, content })
+        let (topic, selection, late) = (topic.name.clone(), Selection::Automatic, BTreeSet::new());
+        Ok(Self { topic, names, streams, selection, late, content })
     }
 
     /// Reads a message into a row and marks the streams that it belongs to; returns its stamp, or the recording time if the stamp is zero.
-    pub fn read(&self, message: &Message, row: &mut [f64], present: &mut [bool]) -> Result<f64, String> {
+    pub fn read(&mut self, message: &Message, row: &mut [f64], present: &mut [bool]) -> Result<f64, String> {
         row.fill(f64::NAN);
         let stamp = match &self.content {
             Content::Fields(fields) => {
@@ -99,7 +106,12 @@ impl Channel {
                 present.fill(false);
                 let state = state(message, *is_dynamic)?;
                 for (k, joint) in state.name.iter().enumerate() {
-                    let Some(places) = joints.get(joint) else { continue };
+                    let Some(places) = joints.get(joint) else {
+                        if self.late.len() < MOST_LATE && !self.late.contains(joint) {
+                            self.late.insert(joint.clone());
+                        }
+                        continue;
+                    };
                     present[places.stream] = true;
                     for (c, place) in places.columns.iter().enumerate() {
                         if let (Some(place), Some(value)) = (place, state.value(c, k)) {

@@ -28,9 +28,9 @@ use topics::{Message, Messages, Topic};
 
 pub(crate) use sqlite::MAGIC as SQLITE;
 
-/// Number of messages examined to find the columns: publishers may send some joints less often than others.
+/// Number of messages examined to find the columns of topics without joint states.
 const LOOKED_AT: usize = 1000;
-/// Maximum number of messages examined until every topic has one.
+/// Maximum number of messages examined until every topic has one, and to find all joints: their publishers may start late.
 const MOST_LOOKED_AT: usize = 100_000;
 /// Maximum size (bytes) of the messages held during this examination.
 const HELD: usize = 64 << 20;
@@ -147,8 +147,11 @@ impl<'a> BagReader<'a> {
             // Topics may start late; whether all have started is checked once per block of messages.
             if first.len() >= LOOKED_AT && first.len().is_multiple_of(LOOKED_AT) {
                 let has_message = |topic: &str| first.iter().any(|message| message.topic.name == topic);
+                // Messages of a topic that is read by field paths all have the same fields.
+                let has_joints =
+                    first.iter().any(|m| m.topic.is_joint_state() && !choice.by_path.contains(&m.topic.name));
                 let known = messages.topics().read().iter().all(|topic| has_message(&topic.name));
-                if known && missing(&first).is_none() {
+                if !has_joints && known && missing(&first).is_none() {
                     break;
                 }
             }
@@ -191,7 +194,7 @@ impl<'a> BagReader<'a> {
             return Ok(true);
         };
         let before: usize = self.channels[..place].iter().map(|channel| channel.streams.len()).sum();
-        let channel = &self.channels[place];
+        let channel = &mut self.channels[place];
         self.values.resize(channel.names.len(), f64::NAN);
         self.present.resize(channel.streams.len(), false);
         let stamp = channel.read(&message, &mut self.values, &mut self.present).map_err(|cause| {
@@ -279,6 +282,20 @@ impl Reader for BagReader<'_> {
             column < end
         });
         own.filter(|_| column > 0).map_or(Selection::Automatic, |channel| channel.selection)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let late = self.channels.iter().filter(|channel| !channel.late.is_empty());
+        late.map(|channel| {
+            let joints: Vec<&str> = channel.late.iter().map(String::as_str).collect();
+            format!(
+                "topic {}: joints that first appear after {MOST_LOOKED_AT} messages or {} MB are not read: {}",
+                channel.topic,
+                HELD >> 20,
+                joints.join(" ")
+            )
+        })
+        .collect()
     }
 
     fn select(&mut self, columns: &[usize]) {

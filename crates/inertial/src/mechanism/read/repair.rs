@@ -1,4 +1,4 @@
-//! Repair of URDF texts that other readers accept although they are not well-formed XML. All byte offsets are preserved after the
+//! Repair of URDF, MJCF and SDF texts that other readers accept although they are not well-formed XML. All byte offsets are preserved after the
 //! escape of `&`, so that writers can edit the escaped text.
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ pub(crate) fn repaired(text: &str) -> Repaired<'_> {
     Repaired { text, original, warnings }
 }
 
-/// Escapes each `&` that starts no reference of XML, as urdfdom reads it: literally.
+/// Escapes each `&` that starts no reference of XML, as urdfdom, MuJoCo and Gazebo read it: literally.
 fn escaped(text: &str) -> (Cow<'_, str>, Vec<String>) {
     let declared = entities(text);
     let mut bare = Vec::new();

@@ -11,6 +11,7 @@ use super::unknown;
 use super::urdf::Written;
 use crate::mechanism::read::mjcf::{BodyText, includes_files, read, read_without_meshes, with_bodies};
 use crate::mechanism::read::no_includes;
+use crate::mechanism::read::repair::repaired;
 use crate::mechanism::read::xml::Element;
 use crate::mechanism::{BuildOptions, MechanismBuilder};
 use crate::spatial::Inertia;
@@ -70,8 +71,9 @@ pub fn replace_values(
     joints: &[(&str, NewDynamics)],
 ) -> Result<String> {
     check(text)?;
-    let out = with_bodies(text, |bodies| {
-        let mut edits = Edits::new(text);
+    let repaired = repaired(text);
+    let out = with_bodies(&repaired.text, |bodies| {
+        let mut edits = Edits::new(&repaired.original);
         let by_name: HashMap<&str, &BodyText<'_>> = bodies.iter().map(|b| (b.name, b)).collect();
         for (name, inertia) in links {
             let body = by_name.get(name).ok_or_else(|| unknown(name))?;

@@ -7,6 +7,7 @@ use nalgebra::Vector3;
 use super::edits::{Edits, number, numbers};
 use super::unknown;
 use super::urdf::Friction;
+use crate::mechanism::read::repair::repaired;
 use crate::mechanism::read::sdf::{LinkText, read, with_links};
 use crate::mechanism::read::xml::{Element, Xml, parse_number};
 use crate::spatial::Inertia;
@@ -33,9 +34,10 @@ pub fn replace_values(
     links: &[(&str, Inertia<f64>)],
     joints: &[(&str, Friction)],
 ) -> Result<String> {
-    let xml = Xml::parse(text)?;
+    let repaired = repaired(text);
+    let xml = Xml::parse(&repaired.text)?;
     let out = with_links(&xml, |own, described| {
-        let mut edits = Edits::new(text);
+        let mut edits = Edits::new(&repaired.original);
         let by_name: HashMap<&str, &LinkText<'_>> = own.iter().map(|link| (link.name, link)).collect();
         for (name, inertia) in links {
             let link = by_name.get(name).ok_or_else(|| unknown(name))?;

@@ -32,8 +32,9 @@ mod passive;
 mod schema;
 mod source;
 
+use super::repair::{Repaired, repaired};
 use super::xml::{Element, Xml};
-use super::{Include, MechanismBuilder};
+use super::{Include, MechanismBuilder, check_size};
 use crate::Result;
 use crate::spatial::Pose;
 use body::Tree;
@@ -54,15 +55,21 @@ use source::Source;
 /// # Ok::<(), inertial::Error>(())
 /// ```
 pub fn read(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
-    let main = Xml::parse(text)?;
+    check_size(text)?;
+    let Repaired { text, mut warnings, .. } = repaired(text);
+    let main = Xml::parse(&text)?;
     let files = source::fetch(&main, include)?;
+    warnings.extend(files.iter().flat_map(|file| file.warnings.iter().cloned()));
     let source = Source::new(main, &files)?;
-    described(&source, Some(include), |builder, _, _| Ok(builder))
+    described(&source, Some(include), |mut builder, _, _| {
+        builder.warnings.splice(0..0, warnings);
+        Ok(builder)
+    })
 }
 
 /// Reads a text without included files, for writers; inertias from meshes are omitted.
 pub(crate) fn read_without_meshes(text: &str) -> Result<MechanismBuilder> {
-    described(&Source::new(Xml::parse(text)?, &[])?, None, |builder, _, _| Ok(builder))
+    described(&Source::new(Xml::parse(&repaired(text).text)?, &[])?, None, |builder, _, _| Ok(builder))
 }
 
 /// Body of a text without included files, for writers.
@@ -77,7 +84,7 @@ pub(crate) struct BodyText<'a> {
     pub(crate) joints: Vec<(&'a str, Element<'a>)>,
 }
 
-/// Passes the bodies of a text without included files to a writer.
+/// Passes the bodies of a repaired text without included files to a writer.
 pub(crate) fn with_bodies<R>(text: &str, work: impl FnOnce(&[BodyText<'_>]) -> Result<R>) -> Result<R> {
     let source = Source::new(Xml::parse(text)?, &[])?;
     described(&source, None, |_, tree, frames| {
@@ -94,7 +101,8 @@ pub(crate) fn with_bodies<R>(text: &str, work: impl FnOnce(&[BodyText<'_>]) -> R
 
 /// Returns whether a text includes other files.
 pub(crate) fn includes_files(text: &str) -> Result<bool> {
-    let main = Xml::parse(text)?;
+    let text = repaired(text).text;
+    let main = Xml::parse(&text)?;
     let mut open = vec![main.root()];
     while let Some(element) = open.pop() {
         if element.tag() == "include" {

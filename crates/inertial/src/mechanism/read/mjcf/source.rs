@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::repair::{Repaired, repaired};
 use super::super::xml::{Element, Xml, quoted};
 use super::super::{Include, MAX_TEXT};
 use crate::{Error, Result};
@@ -12,7 +13,9 @@ const MAX_FILES: usize = 1000;
 /// Included file.
 pub(super) struct File {
     name: String,
+    /// Text without the faults that the warnings report.
     text: String,
+    pub warnings: Vec<String>,
 }
 
 /// Fetches all included files once each, including nested ones.
@@ -20,7 +23,7 @@ pub(super) fn fetch(main: &Xml<'_>, include: Include<'_>) -> Result<Vec<File>> {
     let mut files = included(main, "", include, &[])?;
     let mut next = 0;
     while next < files.len() {
-        let File { name, text } = &files[next];
+        let File { name, text, .. } = &files[next];
         let more = included(&Xml::parse_file(text, name)?, name, include, &files)?;
         files.extend(more);
         next += 1;
@@ -59,7 +62,9 @@ fn included(xml: &Xml<'_>, file: &str, include: Include<'_>, known: &[File]) -> 
                 format!("the model includes more than {MAX_FILES} files or {} MB of text", MAX_TEXT >> 20);
             return Err(element.error(message));
         }
-        out.push(File { name: name.to_owned(), text });
+        let Repaired { text, warnings, .. } = repaired(&text);
+        let warnings = warnings.iter().map(|warning| format!("file {}: {warning}", quoted(name))).collect();
+        out.push(File { name: name.to_owned(), text: text.into_owned(), warnings });
     }
     Ok(out)
 }

@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use nalgebra::{Matrix3, Vector3};
 
+use super::repair::{Repaired, repaired};
 use super::rounding::{Numbers, mark};
 use super::xml::{Element, Xml, quoted};
 use super::{MechanismBuilder, check_size};
@@ -35,8 +36,10 @@ use frames::{Frames, WORLD, placed};
 /// ```
 pub fn read(text: &str) -> Result<MechanismBuilder> {
     check_size(text)?;
-    let xml = Xml::parse(text)?;
+    let Repaired { text, warnings, .. } = repaired(text);
+    let xml = Xml::parse(&text)?;
     let mut out = Reader::new(&xml)?.read()?;
+    out.warnings.splice(0..0, warnings);
     out.warnings.extend(xml.warnings());
     Ok(out)
 }
