@@ -7,7 +7,7 @@ use super::constraints::Constraints;
 use super::immobile::{Step, immobile, locked_bodies};
 use super::motions::{MotionKind, motions};
 use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
-use super::tolerance::RANK_TOLERANCE;
+use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::linalg::{self, Number, Rank, SplitMix, Svd};
 use crate::mechanism::{BodyKind, JointType};
 use crate::{Error, Place, Result};
@@ -70,10 +70,7 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
         let mut fits = None;
         for (i, c) in candidates.iter().enumerate() {
             let counts = marked.len() + c.rank.rank == mechanism.nv();
-            if fits.is_none()
-                && counts
-                && follows(&c.jacobian, &marked, c.rank.rank, constraints.rank_tolerance())?
-            {
+            if fits.is_none() && counts && follows(&c.jacobian, &marked, c.rank.rank, RANK_TOLERANCE)? {
                 fits = Some((i, marked.clone()));
             }
         }
@@ -245,7 +242,7 @@ fn neighbours(
         let mut q = start.q.clone();
         let intended = direction * (step / size);
         advance(constraints, &mut q, &intended);
-        if close(constraints, &mut q, fixed)? <= constraints.largest_gap() {
+        if close(constraints, &mut q, fixed)? <= LARGEST_GAP {
             found.push(Neighbour { at: Candidate::new(constraints, q, true)?, intended });
         }
     }
@@ -272,20 +269,19 @@ fn assemble_near(constraints: &Constraints<'_>, q: &mut Vec<f64>, held: &[usize]
         if best.as_ref().is_none_or(|(least, _)| gap < *least) {
             best = Some((gap, at));
         }
-        if best.as_ref().is_some_and(|(least, _)| *least <= constraints.largest_gap()) {
+        if best.as_ref().is_some_and(|(least, _)| *least <= LARGEST_GAP) {
             break;
         }
     }
     let (gap, at) = best.ok_or_else(no_candidate)?;
     *q = at;
-    if gap <= constraints.largest_gap() {
+    if gap <= LARGEST_GAP {
         return Ok(());
     }
     let Some((widest, residual)) = constraints.widest(q) else { return Ok(()) };
-    let alone = constraints.of(std::slice::from_ref(&widest.joint));
+    let alone = Constraints::new(constraints.mechanism, std::slice::from_ref(&widest.joint));
     let mut try_alone = constraints.mechanism.assembly().to_vec();
-    let closes_alone =
-        constraints.loops.len() > 1 && close(&alone, &mut try_alone, &[])? <= constraints.largest_gap();
+    let closes_alone = constraints.loops.len() > 1 && close(&alone, &mut try_alone, &[])? <= LARGEST_GAP;
     Err(Error::Closure {
         name: widest.joint.name.clone(),
         residual,

@@ -7,7 +7,7 @@ use super::constraints::Constraints;
 use super::motions::MotionKind;
 use super::newton::Candidate;
 use super::projection::{ChunkMemory, Projection};
-use super::tolerance::RANK_TOLERANCE;
+use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::dynamics::{InverseDynamics, Scratch, Workspace};
 use crate::linalg::{PivotedQr, Rank};
@@ -129,19 +129,6 @@ impl<'m> ClosedMechanism<'m> {
             };
             return Ok(Self::at(constraints, assembly, Vec::new()));
         }
-        match Self::assembled_with(constraints.clone()) {
-            // Angles with few decimals may need wider tolerances.
-            Err(error) => match constraints.with_rounded_angles() {
-                Some(wider) => Self::assembled_with(wider).map_err(|_| error),
-                None => Err(error),
-            },
-            found => found,
-        }
-    }
-
-    /// Assembles the loops within the tolerances of `constraints`.
-    fn assembled_with(constraints: Constraints<'m>) -> Result<Self> {
-        let mechanism = constraints.mechanism;
         let assembly = assemble::assemble(&constraints)?;
         let locked = assembly.locked.clone();
         if locked.is_empty() {
@@ -152,7 +139,7 @@ impl<'m> ClosedMechanism<'m> {
         }
         let locks = locked.iter().map(|&i| lock(mechanism, i, &assembly.q));
         let joints: Vec<LoopJoint> = mechanism.loops().iter().cloned().chain(locks).collect();
-        let constraints = constraints.of(&joints);
+        let constraints = Constraints::new(mechanism, &joints);
         let assembly = assemble::assemble(&constraints)?;
         Ok(Self::at(constraints, assembly, locked))
     }
@@ -186,8 +173,7 @@ impl<'m> ClosedMechanism<'m> {
         };
         let residual = constraints.residual(&assembly.q, &mut vec![0.0; constraints.rows]);
         // The residual of slightly contradicting redundant constraints cannot be reduced further.
-        let gap =
-            (1e3 * assembly.rank.dropped).max(10.0 * residual).clamp(EXACT_GAP, constraints.largest_gap());
+        let gap = (1e3 * assembly.rank.dropped).max(10.0 * residual).clamp(EXACT_GAP, LARGEST_GAP);
         if gap > EXACT_GAP {
             warnings.push(format!(
                 "the loops close only approximately (residual {residual:.1e}, redundant constraints differ by {:.1e}): \

@@ -3,7 +3,6 @@
 use nalgebra::DMatrix;
 
 use super::loops::Loop;
-use super::tolerance::{LARGEST_GAP, MOST_SLACK, RANK_TOLERANCE};
 use crate::mechanism::{LoopJoint, Mechanism};
 
 /// Constraints of all loops of a mechanism. Rows are in rad, or m relative to the length of their loop.
@@ -16,8 +15,6 @@ pub(super) struct Constraints<'m> {
     pub scale: Vec<f64>,
     /// Whether each velocity coordinate belongs to a loop.
     pub on_loop: Vec<bool>,
-    /// Factor of the tolerances of ranks and closure errors.
-    slack: f64,
 }
 
 impl<'m> Constraints<'m> {
@@ -40,35 +37,7 @@ impl<'m> Constraints<'m> {
             }
             loops.push(l);
         }
-        Self { mechanism, loops, rows, scale, on_loop, slack: 1.0 }
-    }
-
-    /// Returns the same constraints with the tolerances that the rounded angles of the file explain; `None` if these
-    /// are not wider.
-    ///
-    /// The error of each angle is at most one unit of its last decimal, and a frame has three angles. The errors of
-    /// the frames around a loop are independent.
-    pub fn with_rounded_angles(&self) -> Option<Self> {
-        let error = |i: usize| self.mechanism.bodies()[i].rounding.map_or(0.0, |r| r.angle);
-        let squares = |l: &Loop| 3.0 * l.bodies().map(|i| error(i).powi(2)).sum::<f64>();
-        let widest = self.loops.iter().map(squares).fold(0.0, f64::max).sqrt();
-        let slack = (widest / LARGEST_GAP).min(MOST_SLACK);
-        (slack > self.slack).then(|| Self { slack, ..self.clone() })
-    }
-
-    /// Returns the constraints of other joints, with the same tolerances.
-    pub fn of(&self, joints: &[LoopJoint]) -> Self {
-        Self { slack: self.slack, ..Self::new(self.mechanism, joints) }
-    }
-
-    /// Returns the fraction of the largest singular value below which constraints are redundant.
-    pub fn rank_tolerance(&self) -> f64 {
-        RANK_TOLERANCE * self.slack
-    }
-
-    /// Returns the largest closure error of closed loops.
-    pub fn largest_gap(&self) -> f64 {
-        LARGEST_GAP * self.slack
+        Self { mechanism, loops, rows, scale, on_loop }
     }
 
     /// Writes the residuals and returns their norm.

@@ -7,9 +7,4 @@
 pub(super) const RANK_TOLERANCE: f64 = 1e-4;
 
 /// Largest closure error (rad, or relative to the length of the loop) of a closed loop, even with rounded geometry.
-///
-/// [`Constraints`](super::constraints::Constraints) scale both tolerances for loops of many angles with few decimals.
 pub(super) const LARGEST_GAP: f64 = 1e-4;
-
-/// Largest factor of the tolerances.
-pub(super) const MOST_SLACK: f64 = 10.0;
