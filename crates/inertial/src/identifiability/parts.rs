@@ -21,6 +21,7 @@ use super::options::AnalyzeOptions;
 use super::rpna::{BodySpan, Regime};
 use super::warning::Warning;
 use crate::Result;
+use crate::dynamics::ClosedMechanism;
 use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, Mechanism, Part};
 
 /// Result for a mechanism with loops, with the additional data of a report.
@@ -73,7 +74,8 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Divides a mechanism; `None` if it has only one part, or if the experiment measures sums over several parts.
+    /// Divides a mechanism; `None` if it has only one part, if the experiment measures sums over several parts, or if
+    /// the loops of a part leave it no freedom (only the mechanism as a whole moves then).
     pub fn new(question: &'a Question<'a>) -> Option<Self> {
         let mechanism = question.mechanism;
         let floating = mechanism.base() == Base::Floating;
@@ -92,7 +94,9 @@ impl<'a> Parts<'a> {
             mechanism.part(&keep)
         };
         let experiment = Experiment { torques: Vec::new(), ..question.experiment.clone() };
-        Some(Self { question, all: (0..count).map(part).collect(), experiment, ranks: Mutex::default() })
+        let all: Vec<Part> = (0..count).map(part).collect();
+        let moves = |p: &Part| p.mechanism.loops().is_empty() || ClosedMechanism::new(&p.mechanism).is_ok();
+        all.iter().all(moves).then(|| Self { question, all, experiment, ranks: Mutex::default() })
     }
 
     fn ask<'p>(&'p self, part: &'p Part) -> Question<'p> {

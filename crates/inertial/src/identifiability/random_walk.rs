@@ -97,8 +97,10 @@ impl<'a, 'm> Walk<'a, 'm> {
         (unit(&self.v) - unit(onward)).norm()
     }
 
-    /// Chooses another random direction.
+    /// Chooses another random direction, in which joints of all kinds move by comparable parts of their scales.
     fn turn(&mut self) {
-        self.rates.iter_mut().for_each(|r| *r = f64::random(&mut self.source));
+        for (rate, &v) in self.rates.iter_mut().zip(self.closed.independent()) {
+            *rate = f64::random(&mut self.source) * self.scale[v];
+        }
     }
 }
