@@ -43,6 +43,8 @@ pub enum DeviationKind {
     Length,
     /// Relative error of the torque of a joint.
     Gain,
+    /// Stiffness of a spring in a joint (N m/rad or N/m), with any rest position.
+    Spring,
 }
 
 /// Estimate of an error of model or sensors.
@@ -137,6 +139,14 @@ fn candidates(
             kind: DeviationKind::Gain,
             of: Some(name.clone()),
             column: predicted.iter().enumerate().map(own).collect(),
+        });
+        // The unknowns contain no offset if the data need none: the column is that of the position about its mean.
+        let mean = excerpt.q.iter().skip(joint).step_by(nv).sum::<f64>() / excerpt.count.max(1) as f64;
+        let about_mean = |(k, x): (usize, &f64)| if k % nv == joint { *x - mean } else { 0.0 };
+        out.push(Candidate {
+            kind: DeviationKind::Spring,
+            of: Some(name.clone()),
+            column: excerpt.q.iter().enumerate().map(about_mean).collect(),
         });
     }
     for other in lengths {

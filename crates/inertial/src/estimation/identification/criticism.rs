@@ -94,6 +94,8 @@ pub enum ReasonCode {
     Length,
     /// Wrong scale of the torque of a joint.
     Gain,
+    /// Torque of a joint that is proportional to its position.
+    Spring,
     /// Large residual of all torques.
     Residual,
     /// Large residual of some joints.
@@ -139,6 +141,7 @@ impl ReasonCode {
             Self::Zero => "zero",
             Self::Length => "length",
             Self::Gain => "gain",
+            Self::Spring => "spring",
             Self::Residual => "residual",
             Self::JointResidual => "joint-residual",
             Self::Friction => "friction",
@@ -402,6 +405,7 @@ mod tests {
             C::Zero,
             C::Length,
             C::Gain,
+            C::Spring,
             C::Residual,
             C::JointResidual,
             C::Friction,
