@@ -191,6 +191,16 @@ impl Criticism {
         Ok(out)
     }
 
+    /// Assesses the residuals of a payload, given those of unconstrained parameters if its body is consistent.
+    pub fn of_payload(fit: &Validation, free: Option<&Validation>) -> Self {
+        let mut out = Self { verdict: Verdict::Good, reasons: Vec::new() };
+        out.check_residuals(fit.relative_rms, &fit.joints);
+        if let Some(free) = free {
+            out.check_consistency(fit.relative_rms, free.relative_rms);
+        }
+        out
+    }
+
     fn add(&mut self, code: ReasonCode, verdict: Verdict, message: impl AsRef<str>) {
         self.verdict = self.verdict.max(verdict);
         self.reasons.push(Reason::new(code, verdict, message.as_ref()));
