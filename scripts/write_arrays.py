@@ -38,6 +38,7 @@ def main():
     numpy.savez(folder / "fortran.npz", t=t, q=numpy.asfortranarray(q), dq=dq.T, tau=tau.astype(">f8"))
     named = {"timestamp": t, "position": q, "velocity": dq, "effort": tau, "joint_names": numpy.array(JOINTS)}
     numpy.savez(folder / "named.npz", **named)
+    numpy.savez(folder / "groups.npz", **{"t": t, "base.x": q[:, 0], "ft.fx": q[:, 1], "log.wrench.tz": q[:, 2], "log.note": dq[:, 0]})
     numpy.savez(folder / "narrow.npz", t=t.astype("f4"), q=(1000 * q).astype("i2"), tau=tau.astype("f4"))
     records = numpy.zeros(ROWS, dtype=[("t", "f8"), ("mode", "U4"), ("q", "f8", (3,)), ("dq", "f8", (3,)), ("tau", "f8", (3,))])
     for name, values in arrays.items():

@@ -59,6 +59,12 @@ fn arrays_are_read_like_text() {
     for name in ["named.npz", "plain.h5"] {
         same(&read(&at(name), &Source::default()).unwrap(), &expected, joints, name);
     }
+    // Standard names stay whole; other names of structure fields are shortened.
+    let groups = read(&at("groups.npz"), &Source::default()).unwrap();
+    assert_eq!(groups.column("base.x").unwrap(), expected.column("q1").unwrap());
+    assert_eq!(groups.column("ft.fx").unwrap(), expected.column("q2").unwrap());
+    assert_eq!(groups.column("wrench.tz").unwrap(), expected.column("q3").unwrap());
+    assert_eq!(groups.column("note").unwrap(), expected.column("dq1").unwrap());
     let narrow = read(&at("narrow.npz"), &Source::default()).unwrap();
     for (a, b) in narrow.column("q2").unwrap().iter().zip(expected.column("q2").unwrap()) {
         assert_eq!(*a, (1000.0 * b).trunc());

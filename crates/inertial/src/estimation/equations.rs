@@ -231,6 +231,11 @@ impl<'m> Equations<'m> {
         self.effects.retain(|_| kept.next() == Some(&true));
     }
 
+    /// Returns these equations with the rotor inertias that act like base parameters of other equations of the same robot.
+    pub(crate) fn with_absorbed_of(&self, other: &Self) -> Self {
+        Self { absorbed: other.absorbed.clone(), effects: other.effects.clone(), ..self.clone() }
+    }
+
     /// Returns the values of the unknowns according to the model.
     pub fn model_values(&self) -> Result<Vec<f64>> {
         let mut out = self.regrouping.regroup(&self.mechanism.parameters())?;

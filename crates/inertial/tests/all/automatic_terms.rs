@@ -239,6 +239,29 @@ fn friction_that_bends_and_rotors_are_chosen() {
     assert!(has(1, "stribeck") && !(2..6).any(|j| has(j, "stribeck")), "{chosen:?}");
 }
 
+/// A large rotor inertia of a joint on the ground acts like an inertia of its link, which no physical link of this robot could have.
+#[test]
+fn a_rotor_on_the_ground_is_assumed_if_consistent_links_cannot_replace_it() {
+    let mechanism = model("puma560");
+    let equations = Equations::new(&mechanism, automatic(), DEFAULT_SNAP).unwrap();
+    let truth = equations.regrouping.regroup(&mechanism.parameters()).unwrap();
+    let mut rng = Rng(12);
+    let joints = |j: usize, v: f64, a: f64| 2.0 * v + 4.0 * v.signum() + if j == 1 { 20.0 * a } else { 0.0 };
+    let log = Log::new(&mechanism, 1600, &mut rng).with(joints).noisy(0.1, 0.5, &mut rng);
+    let result = found(&mechanism, &log);
+    assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
+    assert!(result.joints[1].rotor_inertia.is_some_and(|x| x > 5.0), "{:?}", result.joints[1]);
+    for (p, truth) in result.base_parameters.iter().zip(&truth) {
+        // The base parameter is the sum of the inertias of link and rotor.
+        let rotor = if p.name == "link2.Izz" { 20.0 } else { 0.0 };
+        assert!((p.value - truth - rotor).abs() < 5.0 * p.std_error, "{p:?} {truth}");
+    }
+    // Without such a rotor none is assumed.
+    let log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(0.1, 0.5, &mut rng);
+    let result = found(&mechanism, &log);
+    assert!(result.joints.iter().all(|j| j.rotor_inertia.is_none()), "{:?}", result.joints);
+}
+
 /// Returns the principal directions of the unknowns: eigenvectors of the normal matrix with normalized columns, each scaled to
 /// unit information.
 fn principal_directions(regressor: &DMatrix<f64>) -> DMatrix<f64> {

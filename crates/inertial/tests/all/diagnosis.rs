@@ -7,8 +7,8 @@ use crate::common::logs::{model, normal};
 use crate::common::{Rng, reference_rnea};
 use inertial::dynamics::InverseDynamics;
 use inertial::estimation::{
-    DeviationKind, Equations, Excerpt, Identification, IdentifyOptions, OtherLength, ReasonCode, Summary,
-    Verdict, diagnose, identify,
+    Deviation, DeviationKind, Equations, Excerpt, Identification, IdentifyOptions, OtherLength, ReasonCode,
+    Summary, Verdict, diagnose, identify,
 };
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 
@@ -311,4 +311,23 @@ fn a_wrong_torque_constant_is_measured() {
     // Five standard errors plus the error of one step from bodies that were fitted to the wrong torque.
     assert!((gain.value - 0.3).abs() < 5.0 * gain.std_error + 0.1, "{gain:?}");
     assert!(has(&result, ReasonCode::Gain, name), "{:?}", result.reasons);
+}
+
+/// A spring is found although gravity explains a part of its torque.
+#[test]
+fn a_spring_is_measured() {
+    let mechanism = model("puma560");
+    let name = &mechanism.velocity_names()[2];
+    let mut log = puma(&mechanism, 15);
+    let clean = diagnosed(&mechanism, &log, Vec::new());
+    assert!(!has(&clean, ReasonCode::Spring, ""), "{:?}", clean.reasons);
+    for (k, tau) in log.tau.iter_mut().enumerate().filter(|(k, _)| k % 6 == 2) {
+        *tau += 8.0 * (log.q[k] - 0.3);
+    }
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    let is_spring = |d: &&Deviation| d.kind == DeviationKind::Spring && d.of.as_ref() == Some(name);
+    let spring = result.deviations.iter().find(is_spring).unwrap();
+    assert!((spring.value - 8.0).abs() < 5.0 * spring.std_error, "{spring:?}");
+    assert!(has(&result, ReasonCode::Spring, name), "{:?}", result.reasons);
+    assert_eq!(result.verdict, Some(Verdict::Doubtful), "{:?}", result.reasons);
 }

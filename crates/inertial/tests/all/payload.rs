@@ -8,8 +8,8 @@ use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::dynamics::{InverseDynamics, Samples, Workspace, base_wrench, forward_kinematics};
 use inertial::estimation::{
     Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Measurements, Online, PayloadLink,
-    SensorMotion, SingleBody, Solver, Summary, TRACE_OF_PRIOR, Unloaded, Weighting, Wrenches, identify,
-    identify_payload, measured_prior,
+    SensorMotion, SingleBody, Solver, Summary, TRACE_OF_PRIOR, Unloaded, Verdict, Weighting, Wrenches,
+    identify, identify_payload, measured_prior,
 };
 use inertial::identifiability::Status;
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
@@ -335,6 +335,26 @@ fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
         let expected = DVector::from_vec(with.parameters());
         assert!((DVector::from_vec(added) - expected).amax() < 1e-12);
     }
+}
+
+/// The verdict of a payload from torques is that of its residuals.
+#[test]
+fn a_payload_from_a_log_with_a_negated_torque_is_not_good() {
+    let mut rng = Rng(16);
+    let payload = rng.inertia();
+    let [robot, with] = loaded("puma560", &payload);
+    let equations = Equations::with_all_terms(&robot, TERMS, DEFAULT_SNAP).unwrap();
+    let mut log = robot_log(&with, 300, 0.1, &mut rng);
+    let link = PayloadLink::new(&equations, &robot.links().last().unwrap().name.clone()).unwrap();
+    let free: Vec<bool> = equations.names[equations.rank()..].iter().map(|n| n.ends_with("offset")).collect();
+    let verdict = |log: &Logs| {
+        let unloaded = Unloaded::Model { free: &free };
+        let options = IdentifyOptions::default();
+        identify_payload(&equations, &link, &log.summary(&equations), unloaded, &options).unwrap().verdict
+    };
+    assert_eq!(verdict(&log), Some(Verdict::Good));
+    log.tau.iter_mut().skip(1).step_by(robot.nv()).for_each(|tau| *tau = -*tau);
+    assert_eq!(verdict(&log), Some(Verdict::DoNotUse));
 }
 
 #[test]

@@ -166,9 +166,21 @@ fn left_out(
     (!out.is_empty()).then(|| out.join("; "))
 }
 
-/// Shortens the names of structure fields if no other array has the short name: `data.q` becomes `q`.
+/// First parts of the standard names of columns.
+const GROUPS: [&str; 11] =
+    ["q", "dq", "ddq", "tau", "base", "wrench", "ft", "acc", "gyro", "alpha", "momentum"];
+
+/// Shortens the names of structure fields if no other array has the short name: `data.q` becomes `q`. Standard names of columns stay
+/// whole: `data.base.x` becomes `base.x`.
 fn shorten_names(arrays: &mut [Array]) {
-    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let last = |name: &str| {
+        let mut parts = name.rsplit('.');
+        let own = parts.next().unwrap_or_default();
+        match parts.next() {
+            Some(group) if GROUPS.contains(&group) => format!("{group}.{own}"),
+            _ => own.to_owned(),
+        }
+    };
     let names: Vec<String> = arrays.iter().map(|a| last(&a.name)).collect();
     for (array, name) in arrays.iter_mut().zip(&names) {
         if names.iter().filter(|other| *other == name).count() == 1 {

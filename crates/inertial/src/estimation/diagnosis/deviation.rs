@@ -20,6 +20,8 @@ pub enum DeviationKind {
     Length,
     /// Relative error of the torque of a joint.
     Gain,
+    /// Stiffness of a spring in a joint (N m/rad or N/m), with any rest position.
+    Spring,
 }
 
 /// Estimate of an error of model or sensors.

@@ -92,6 +92,14 @@ fn candidates(
             of: Some(name.clone()),
             column: predicted.iter().enumerate().map(own).collect(),
         });
+        // The unknowns contain no offset if the data need none: the column is that of the position about its mean.
+        let mean = excerpt.q.iter().skip(joint).step_by(nv).sum::<f64>() / excerpt.count.max(1) as f64;
+        let about_mean = |(k, x): (usize, &f64)| if k % nv == joint { *x - mean } else { 0.0 };
+        out.push(Candidate {
+            kind: DeviationKind::Spring,
+            of: Some(name.clone()),
+            column: excerpt.q.iter().enumerate().map(about_mean).collect(),
+        });
     }
     for other in lengths {
         let changed = rigid(&other.mechanism.with_parameters(parameters)?, excerpt, |_| {})?;

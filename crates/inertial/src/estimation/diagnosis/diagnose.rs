@@ -24,6 +24,10 @@ const SHARE: f64 = 0.05;
 /// wrong torque constant. Halves and thirds of clean logs of three arms show at most 50.
 const EVIDENCE_ALONE: f64 = 100.0;
 const SMALL_SHARE: f64 = 0.005;
+/// Smallest share of the squared residual that a spring must explain, and the ratio by which this share must exceed that of every
+/// other deviation.
+const SHARE_OF_SPRING: f64 = 0.3;
+const SPRING_OVER_OTHERS: f64 = 1.5;
 /// Share that a lag must explain to be corrected. The correction is harmless if noise hides most of the effect.
 const SHARE_OF_LAG: f64 = 0.01;
 /// Squared ratio of the remaining lag to its standard error, from which a corrected lag is corrected once more.
@@ -59,6 +63,7 @@ impl DeviationKind {
             Self::Tilt | Self::Zero => 0.035..=0.8,
             Self::Length => 0.02..=0.5,
             Self::Gain => 0.1..=f64::INFINITY,
+            Self::Spring => f64::MIN_POSITIVE..=f64::INFINITY,
         }
     }
 }
@@ -123,9 +128,7 @@ pub fn diagnose(
     } else {
         check_still_joints(result, excerpt, &names);
         check_outliers(equations, result, excerpt, &names)?;
-        let most =
-            found.iter().filter(|d| d.counts() && !is_short).max_by(|a, b| a.explains.total_cmp(&b.explains));
-        if let Some(deviation) = most {
+        if let Some(deviation) = named(&found).filter(|_| !is_short) {
             let (code, message) = reason(deviation);
             result.add_reason(code, Verdict::Doubtful, &message);
         }
@@ -134,6 +137,20 @@ pub fn diagnose(
         result.deviations = found;
     }
     Ok(())
+}
+
+/// Returns the deviation to report: the one that explains most. A spring, which can imitate other errors, must explain much more.
+fn named(found: &[Deviation]) -> Option<&Deviation> {
+    let most = |springs: bool| {
+        let candidates = found.iter().filter(|d| d.counts() && (d.kind == DeviationKind::Spring) == springs);
+        candidates.max_by(|a, b| a.explains.total_cmp(&b.explains))
+    };
+    let other = most(false);
+    let spring = most(true).filter(|spring| {
+        spring.explains >= SHARE_OF_SPRING
+            && other.is_none_or(|other| spring.explains > SPRING_OVER_OTHERS * other.explains)
+    });
+    spring.or(other)
 }
 
 /// Compares deviations with those of the low band.
@@ -243,9 +260,10 @@ impl Deviation {
 }
 
 impl Identification {
-    /// Returns the lag of the torques if it is significant and explains more of the residual than any other deviation.
+    /// Returns the lag of the torques if it is significant and explains more of the residual than any other deviation except springs.
     pub fn certain_lag(&self) -> Option<&Deviation> {
-        let most = self.deviations.iter().max_by(|a, b| a.explains.total_cmp(&b.explains))?;
+        let others = self.deviations.iter().filter(|d| d.kind != DeviationKind::Spring);
+        let most = others.max_by(|a, b| a.explains.total_cmp(&b.explains))?;
         let certain = most.value.abs() >= LEAST_LAG && most.is_evident(EVIDENCE, SHARE_OF_LAG);
         (certain && most.kind == DeviationKind::Lag).then_some(most)
     }
@@ -344,6 +362,14 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
             format!(
                 "the model places {of} {} m too far from the previous joint; {share}; \
                  measure that length",
+                number(1.0)
+            ),
+        ),
+        DeviationKind::Spring => (
+            ReasonCode::Spring,
+            format!(
+                "the torque of {of} contains a part proportional to its position, {} N m/rad (N/m), like that of a spring \
+                 or a hose; {share}; add a term to the joint model",
                 number(1.0)
             ),
         ),

@@ -94,6 +94,8 @@ pub enum ReasonCode {
     Length,
     /// Wrong scale of the torque of a joint.
     Gain,
+    /// Torque of a joint that is proportional to its position.
+    Spring,
     /// Large residual of all torques.
     Residual,
     /// Large residual of some joints.
@@ -139,6 +141,7 @@ impl ReasonCode {
             Self::Zero => "zero",
             Self::Length => "length",
             Self::Gain => "gain",
+            Self::Spring => "spring",
             Self::Residual => "residual",
             Self::JointResidual => "joint-residual",
             Self::Friction => "friction",
@@ -186,6 +189,16 @@ impl Criticism {
             out.check_halves(equations, summary, squares)?;
         }
         Ok(out)
+    }
+
+    /// Assesses the residuals of a payload, given those of unconstrained parameters if its body is consistent.
+    pub fn of_payload(fit: &Validation, free: Option<&Validation>) -> Self {
+        let mut out = Self { verdict: Verdict::Good, reasons: Vec::new() };
+        out.check_residuals(fit.relative_rms, &fit.joints);
+        if let Some(free) = free {
+            out.check_consistency(fit.relative_rms, free.relative_rms);
+        }
+        out
     }
 
     fn add(&mut self, code: ReasonCode, verdict: Verdict, message: impl AsRef<str>) {
@@ -402,6 +415,7 @@ mod tests {
             C::Zero,
             C::Length,
             C::Gain,
+            C::Spring,
             C::Residual,
             C::JointResidual,
             C::Friction,

@@ -24,6 +24,7 @@ use crate::estimation::least_squares::essential::essential;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, information};
 use crate::estimation::least_squares::robust::{PASSES, robust};
 use crate::estimation::model_selection::evidence::Doubt;
+use crate::estimation::model_selection::grounded_rotors::Misfit;
 use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::measurements::Huber;
 use crate::estimation::reduction::summary::Summary;
@@ -162,7 +163,21 @@ fn identify_chosen(
     let validation = validation.map(narrow).transpose()?;
     let summary = narrow(summary)?;
     let squares = LeastSquares::new(&chosen.equations, &summary, weighting(options))?;
-    let out = estimate(&chosen.equations, &summary, validation.as_ref(), options, squares, &chosen.doubts)?;
+    let again = |equations: &Equations<'_>| {
+        estimate(equations, &summary, validation.as_ref(), options, squares.clone(), &chosen.doubts)
+    };
+    let mut out = again(&chosen.equations)?;
+    if options.estimator == Estimator::Consistent
+        && let Some(with_rotors) = chosen.with_grounded_rotors()
+    {
+        let misfit = Misfit::new(&chosen.equations, &summary, &squares)?;
+        if misfit.is_large(&out.values) {
+            let other = again(&with_rotors)?;
+            if misfit.falls(&out.values, &other.values) {
+                out = other;
+            }
+        }
+    }
     let coupled = chosen.coupled;
     Ok((chosen.explain(out), coupled))
 }

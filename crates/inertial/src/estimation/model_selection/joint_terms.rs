@@ -30,9 +30,17 @@ pub(crate) struct Chosen<'m> {
     terms: Vec<TermChoice>,
     /// Uncertainty due to removed terms.
     pub doubts: Vec<Doubt>,
+    /// Equations with the rotor inertias of joints on the ground, if these were dropped.
+    with_rotors: Option<Equations<'m>>,
 }
 
-impl Chosen<'_> {
+impl<'m> Chosen<'m> {
+    /// Returns the equations with the rotor inertias of joints on the ground that were dropped, if any.
+    pub fn with_grounded_rotors(&self) -> Option<Equations<'m>> {
+        let own = self.with_rotors.as_ref()?;
+        (own.absorbed.len() > self.equations.absorbed.len()).then(|| self.equations.with_absorbed_of(own))
+    }
+
     /// Adds the decisions to a result of these equations.
     pub fn explain(self, mut result: Identification) -> Identification {
         let mut contradicted: Vec<String> = self
@@ -76,6 +84,7 @@ pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<Chos
         notes: found.notes,
         terms: Vec::new(),
         doubts: Vec::new(),
+        with_rotors: None,
     };
     out.equations.absorb_terms()?;
     if wide.joint_model().auto.any() {
@@ -102,6 +111,7 @@ impl<'m> Chosen<'m> {
         };
         // The data cannot determine the rotors of joints on the ground: assume that they exist if most others do.
         if auto.rotor_inertia && rotors(true) <= rotors(false) {
+            self.with_rotors = Some(self.equations.clone());
             self.equations.drop_grounded_rotors();
         }
         self.keep(found);

@@ -2,6 +2,7 @@
 
 pub(crate) mod coupling;
 pub(crate) mod evidence;
+pub(crate) mod grounded_rotors;
 pub(crate) mod joint_terms;
 pub(crate) mod projection;
 pub(crate) mod stribeck;

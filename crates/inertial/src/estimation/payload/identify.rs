@@ -14,6 +14,7 @@ use nalgebra::{DMatrix, DVector};
 use crate::estimation::consistent::body_fit::possible_body;
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Estimator;
+use crate::estimation::identification::criticism::Criticism;
 use crate::estimation::identification::identify::IdentifyOptions;
 use crate::estimation::identification::residuals::validate;
 use crate::estimation::identification::result::{
@@ -100,6 +101,14 @@ pub fn identify_payload(
     };
     let unknowns = problem.unknowns(&fit, &parameters);
     let residuals = validate(equations, loaded, &unknowns)?;
+    let free = match proven {
+        Some(_) => {
+            let unconstrained = problem.unknowns(&fit, &Parameters::from(values));
+            Some(validate(equations, loaded, &unconstrained)?)
+        }
+        None => None,
+    };
+    let criticism = Criticism::of_payload(&residuals, free.as_ref());
     let inertia = Inertia::from_parameters(&parameters);
     let mut body = BodyEstimate::new("payload", &inertia)?;
     if let Some((_, covariance)) = &proven {
@@ -161,8 +170,8 @@ pub fn identify_payload(
         motors: Vec::new(),
         joint_terms: Vec::new(),
         terms: Vec::new(),
-        verdict: None,
-        reasons: Vec::new(),
+        verdict: Some(criticism.verdict),
+        reasons: criticism.reasons,
         deviations: Vec::new(),
         lag: None,
         rotors: Vec::new(),
