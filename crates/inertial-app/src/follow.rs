@@ -68,6 +68,26 @@ impl Options {
                 ));
             }
         }
+        // A stream is smoothed by its window; nothing else is applied to it.
+        let (log, usual) = (&self.log, LogOptions::default());
+        let unused = [
+            ("cutoff", log.cutoff != usual.cutoff),
+            ("filter", log.filter != usual.filter),
+            ("filter-order", log.filter_order.is_some()),
+            ("filter-window", log.filter_window.is_some()),
+            ("resample", log.resample.is_some()),
+            ("lag", log.lag.is_some()),
+            ("decimate", log.decimate.is_some()),
+            ("columns", log.columns.is_some()),
+            ("topic", log.topic.is_some()),
+        ];
+        if let Some((name, _)) = unused.iter().find(|(_, given)| *given) {
+            let smoothed = crate::note::as_flag("window");
+            return Err(Error::option(
+                name,
+                format!("is not applied to a stream: columns need standard names, {smoothed} smooths"),
+            ));
+        }
         self.log.check()
     }
 }
