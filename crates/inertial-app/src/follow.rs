@@ -82,10 +82,9 @@ impl Options {
             ("topic", log.topic.is_some()),
         ];
         if let Some((name, _)) = unused.iter().find(|(_, given)| *given) {
-            let smoothed = crate::note::as_flag("window");
             return Err(Error::option(
                 name,
-                format!("is not applied to a stream: columns need standard names, {smoothed} smooths"),
+                "is not applied to streams: their columns need standard names and units, and only the window smooths",
             ));
         }
         self.log.check()
@@ -146,18 +145,30 @@ pub fn run(
         let filter = match &mut filter {
             Some(filter) => filter,
             none => {
-                let new = FixedLag::new(&model.mechanism, &rows, options.window, &log)?;
+                let new = FixedLag::new(&model.mechanism, &rows, options.window, &log).map_err(of_stream)?;
                 for text in new.notes() {
                     context.note(&Note::Log { log: name.to_owned(), text: text.clone() });
                 }
                 none.insert(new)
             }
         };
-        for sample in filter.push(&rows)? {
+        for sample in filter.push(&rows).map_err(of_stream)? {
             state.push(sample).at(name)?;
         }
     }
     state.finish().at(name)
+}
+
+/// Returns the error of a stream, for which column maps are not supported.
+fn of_stream(error: inertial_data::Error) -> Error {
+    match error {
+        inertial_data::Error::Units { .. } => Error::Hint {
+            reason: error.to_string(),
+            option: "trust-units",
+            effect: "accepts the values as they are".to_owned(),
+        },
+        error => error.into(),
+    }
 }
 
 /// State of the recursive estimation: filter, pending samples, and time of the next estimate.

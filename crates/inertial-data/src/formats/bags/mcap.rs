@@ -267,3 +267,19 @@ fn next_record<'c>(chunk: &'c [u8], at: &mut usize) -> Parsed<Option<(u8, &'c [u
     *at += 9 + length;
     Ok(Some((opcode, record)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_longer_than_its_record_is_refused_before_it_is_allocated() {
+        // Identifier of a schema, then a name of 2 GB of which one byte exists.
+        let record = [1, 0, 0xff, 0xff, 0xff, 0x7f, b'a'];
+        let short = |error: McapError| assert!(error.to_string().contains(SHORT), "{error}");
+        short(Fields(&record).schema().unwrap_err());
+        let mut chunk = vec![0; 28];
+        chunk.extend([0xff, 0xff, 0xff, 0xff, b'z']);
+        short(unpack(&chunk, &mut Vec::new()).unwrap_err());
+    }
+}
