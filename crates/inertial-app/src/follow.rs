@@ -165,7 +165,7 @@ fn of_stream(error: inertial_data::Error) -> Error {
         inertial_data::Error::Units { .. } => Error::Hint {
             reason: error.to_string(),
             option: "trust-units",
-            effect: "accepts the values as they are".to_owned(),
+            effect: "accepts the values as they are".into(),
         },
         error => error.into(),
     }

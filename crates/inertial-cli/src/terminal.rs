@@ -23,7 +23,7 @@ pub fn printable(text: &str, colour: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Escapes the characters of [`controls_terminal`] that JSON allows in strings.
+/// Escapes the characters that JSON allows in strings and that [`printable`] replaces.
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
