@@ -1,7 +1,7 @@
 //! Deterministic damage to inputs, for the tests of everything that reads a user's bytes.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Source of random numbers (`SplitMix64`).
 pub struct Random(pub u64);
@@ -64,10 +64,15 @@ const NASTY: [&str; 32] = [
 /// Bytes of lengths, counts and offsets in binary formats.
 const EXTREME: [u64; 8] = [0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX];
 
+/// Path of a folder of seeds.
+pub fn folder_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name)
+}
+
 /// The files of a folder of seeds, in the order of their names.
 pub fn seeds(folder: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(folder);
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder_of(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }

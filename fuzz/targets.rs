@@ -177,7 +177,8 @@ fn identified(options: &identify::Options) -> bool {
     judged(identify::run(robot(), options, &context(&Disk::default())))
 }
 
-fn judged<T>(outcome: Result<T, Error>) -> bool {
+/// Returns whether an outcome is a result.
+pub fn judged<T>(outcome: Result<T, Error>) -> bool {
     match outcome {
         Ok(_) => true,
         Err(error) => refused(&error),
@@ -185,7 +186,7 @@ fn judged<T>(outcome: Result<T, Error>) -> bool {
 }
 
 /// Checks the reason of a refusal.
-fn refused(error: &Error) -> bool {
+pub fn refused(error: &Error) -> bool {
     let reason = error.to_string();
     // Other control characters of inputs are replaced where a reason is printed.
     assert!(!reason.is_empty() && !reason.contains('\n'), "{reason:?}");
@@ -203,7 +204,7 @@ fn written(name: &str, bytes: &[u8]) -> String {
 }
 
 /// Takes so many rows and then no more.
-struct Rows(usize);
+pub struct Rows(pub usize);
 
 impl simulate::RowSink for Rows {
     fn names(&mut self, _: &[String]) -> inertial_app::Result<()> {

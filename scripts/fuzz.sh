@@ -10,7 +10,7 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
   echo "skipped: fuzzing needs a nightly toolchain and cargo-fuzz" >&2
   exit 0
 fi
-[ $# -gt 0 ] || set -- urdf mjcf sdf mechanism csv gzip parquet numpy matlab mcap sqlite hdf5 ros1 map joint-model bounds trajectory stream
+[ $# -gt 0 ] || set -- urdf mjcf sdf usd xacro mechanism csv gzip parquet numpy matlab mcap sqlite hdf5 ros1 map joint-model bounds trajectory stream
 for target in "$@"; do
   mkdir -p "fuzz/corpus/$target"
   # The readers have no unsafe code, so sanitizers are not needed and would only slow down the build.

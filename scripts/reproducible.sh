@@ -2,7 +2,11 @@
 # Compares the bits of results on different processors, emulated by qemu-user (Debian: apt-get install qemu-user).
 #
 #   scripts/reproducible.sh             x86-64 without AVX (Nehalem), with AVX2 and FMA (Haswell), and this machine
-#   scripts/reproducible.sh --aarch64   aarch64 too; needs `rustup target add aarch64-unknown-linux-gnu` and gcc-aarch64-linux-gnu
+#   scripts/reproducible.sh --aarch64   aarch64 too; needs gcc-aarch64-linux-gnu, and `rustup target add aarch64-unknown-linux-gnu` or
+#                                       INERTIAL_RUST_SRC
+#
+# INERTIAL_RUST_SRC is a folder with the sources of exactly this rustc, from which its standard library is then built for aarch64, for
+# example usr/src/rustc-1.95.0 of the Debian package rust-src 1.95.0 (`apt-get download`, `dpkg -x`).
 #
 # Checks that
 # 1. the program uses no mathematical function of the C library that may round differently;
@@ -26,8 +30,15 @@ declare -A folders=([native]=target/release [Nehalem]=target/release [Haswell]=t
 if [ "${1:-}" = --aarch64 ]; then
   arm=aarch64-unknown-linux-gnu
   export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
-  cargo build --release --quiet --package inertial --example kernel_bits --target $arm
-  cargo build --release --quiet --package inertial-cli --target $arm
+  build=(cargo build --release --quiet --target "$arm")
+  if [ -n "${INERTIAL_RUST_SRC:-}" ]; then
+    # Permits the unstable option in a stable compiler; the second variable names the folder of its sources.
+    export RUSTC_BOOTSTRAP=1 __CARGO_TESTS_ONLY_SRC_ROOT=$INERTIAL_RUST_SRC/library
+    build+=(-Z build-std=std,panic_abort,panic_unwind)
+  fi
+  "${build[@]}" --package inertial --example kernel_bits
+  "${build[@]}" --package inertial-cli
+  unset RUSTC_BOOTSTRAP
   machines[aarch64]="qemu-aarch64 -L /usr/aarch64-linux-gnu"
   folders[aarch64]=target/$arm/release
 fi

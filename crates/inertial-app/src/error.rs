@@ -56,7 +56,12 @@ impl Error {
     }
 
     /// Returns the message, with options spelled as in the interface of the caller: `--prior-weight`, `prior_weight=`.
+    /// It is one line: names of inputs may contain line breaks and other control characters.
     pub fn message(&self, spell: &dyn Fn(&str) -> String) -> String {
+        self.text(spell).replace(char::is_control, " ")
+    }
+
+    fn text(&self, spell: &dyn Fn(&str) -> String) -> String {
         match self {
             Self::Library(error) => error.to_string(),
             Self::Data(error @ inertial_data::Error::Columns { absent: Some(AbsentColumn::Time), .. }) => {
@@ -75,7 +80,7 @@ impl Error {
             Self::Hint { reason, option, effect } => format!("{reason}; {} {effect}", spell(option)),
             Self::Interrupted => "interrupted".into(),
             Self::At { place, source } => {
-                let text = source.message(spell);
+                let text = source.text(spell);
                 // The message of the source may already contain the location.
                 if text.starts_with(&format!("{place}: ")) { text } else { format!("{place}: {text}") }
             }

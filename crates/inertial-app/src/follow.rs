@@ -69,6 +69,25 @@ impl Options {
                 ));
             }
         }
+        // A stream is smoothed by its window; nothing else is applied to it.
+        let (log, usual) = (&self.log, LogOptions::default());
+        let unused = [
+            ("cutoff", log.cutoff != usual.cutoff),
+            ("filter", log.filter != usual.filter),
+            ("filter-order", log.filter_order.is_some()),
+            ("filter-window", log.filter_window.is_some()),
+            ("resample", log.resample.is_some()),
+            ("lag", log.lag.is_some()),
+            ("decimate", log.decimate.is_some()),
+            ("columns", log.columns.is_some()),
+            ("topic", log.topic.is_some()),
+        ];
+        if let Some((name, _)) = unused.iter().find(|(_, given)| *given) {
+            return Err(Error::option(
+                name,
+                "is not applied to streams: their columns need standard names and units, and only the window smooths",
+            ));
+        }
         self.log.check()
     }
 }
@@ -142,18 +161,30 @@ pub fn run(
         let filter = match &mut filter {
             Some(filter) => filter,
             none => {
-                let new = FixedLag::new(&model.mechanism, &rows, options.window, &log)?;
+                let new = FixedLag::new(&model.mechanism, &rows, options.window, &log).map_err(of_stream)?;
                 for text in new.notes() {
                     context.note(&Note::Log { log: name.to_owned(), text: text.clone() });
                 }
                 none.insert(new)
             }
         };
-        for sample in filter.push(&rows)? {
+        for sample in filter.push(&rows).map_err(of_stream)? {
             state.push(sample).at(name)?;
         }
     }
     state.finish().at(name)
+}
+
+/// Returns the error of a stream, for which column maps are not supported.
+fn of_stream(error: inertial_data::Error) -> Error {
+    match error {
+        inertial_data::Error::Units { .. } => Error::Hint {
+            reason: error.to_string(),
+            option: "trust-units",
+            effect: "accepts the values as they are".into(),
+        },
+        error => error.into(),
+    }
 }
 
 /// State of the recursive estimation: filter, pending samples, and time of the next estimate.

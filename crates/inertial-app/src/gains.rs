@@ -15,6 +15,9 @@ use crate::recording::Recording;
 use crate::summary_file::saved_summary;
 use crate::{Context, Located, Model, Note, Result, ensure_option};
 
+/// Valid range of the relative uncertainty of gains; its square must not vanish beside other weights.
+const SPREADS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
+
 /// Options of the identification of drive gains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +47,7 @@ impl Options {
     pub fn check(&self) -> Result<()> {
         let Self { identify, spread, loaded, known_payload } = self;
         identify.check()?;
-        ensure_option!(*spread > 0.0 && spread.is_finite(), "gains", "expected a number above zero");
+        ensure_option!(SPREADS.contains(spread), "gains", "expected a number from 1e-6 to 1e6");
         ensure_option!(!identify.estimate.is_robust(), "gains", "the estimator irls is not supported");
         ensure_option!(
             identify.unknowns.friction != crate::choice::Friction::Stribeck,

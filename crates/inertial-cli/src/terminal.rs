@@ -23,7 +23,7 @@ pub fn printable(text: &str, colour: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Escapes the control characters that JSON allows in strings: U+007F to U+009F.
+/// Escapes the characters that JSON allows in strings and that [`printable`] replaces.
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -36,9 +36,10 @@ pub fn escaped(json: &str) -> String {
     out
 }
 
-/// Returns whether a character may control a terminal.
+/// Returns whether a character may control a terminal, or the direction and the lines of the text that it shows.
 fn controls_terminal(c: char) -> bool {
-    c.is_control() && c != '\n' && c != '\t'
+    let directs = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    directs || c.is_control() && c != '\n' && c != '\t'
 }
 
 /// Returns the length of a colour code at the beginning of a text; zero if there is none.
@@ -58,6 +59,12 @@ mod tests {
         assert_eq!(printable(text, true), "a\u{1b}[36mb\u{fffd}[2Jc\u{fffd}d\u{fffd}\te\n");
         assert_eq!(printable(text, false), "a\u{fffd}[36mb\u{fffd}[2Jc\u{fffd}d\u{fffd}\te\n");
         assert_eq!(printable("plain", false), "plain");
+    }
+
+    #[test]
+    fn reversals_of_the_text_direction_do_not_reach_a_terminal() {
+        assert_eq!(printable("a\u{202e}b\u{2066}c\u{2028}d", false), "a\u{fffd}b\u{fffd}c\u{fffd}d");
+        assert_eq!(escaped("a\u{202e}b"), "a\\u202eb");
     }
 
     #[test]

@@ -324,6 +324,14 @@ impl Options {
             "{}: expected zero or more",
             self.clearance
         );
+        ensure_option!(
+            self.weight >= 0.0 && self.weight.is_finite(),
+            "weight",
+            "{}: expected zero or more",
+            self.weight
+        );
+        let finite = |x: &f64| x.is_finite();
+        ensure_option!(self.ground.iter().all(finite), "ground", "expected a finite height");
         ensure_option!((1..=1000).contains(&self.starts), "starts", "{}: expected 1 to 1000", self.starts);
         let few = |count: usize| (2..=500).contains(&count);
         ensure_option!(self.harmonics.is_none_or(few), "harmonics", "expected 2 to 500");

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod damaged_inputs;
+mod damaged_parsers;
 mod jobs;
 #[path = "../../../../fuzz/mutation.rs"]
 mod mutation;
+#[path = "../../../../fuzz/parsers.rs"]
+mod parsers;
 mod studies;
 #[path = "../../../../fuzz/targets.rs"]
 mod targets;

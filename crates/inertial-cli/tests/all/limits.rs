@@ -192,3 +192,53 @@ fn texts_beside_a_model_are_bounded() {
         assert!(line.contains("more than the limit of 16 MB"), "{line}");
     }
 }
+
+#[test]
+fn options_that_streams_ignore_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(1000));
+    let options = [
+        ["--lag", "0.01"],
+        ["--cutoff", "5"],
+        ["--filter", "savitzky-golay"],
+        ["--filter-order", "3"],
+        ["--resample", "50"],
+        ["--decimate", "3"],
+        ["--columns", "missing.toml"],
+        ["--topic", "a"],
+    ];
+    for [option, value] in options {
+        let line = refusal(&["identify", MODEL, "--follow", &log, option, value]);
+        assert!(line.contains(option) && line.contains("is not applied to streams"), "{line}");
+    }
+    let line = refusal(&["identify", MODEL, "--follow", &log, "--slow=-inf"]);
+    assert!(line.contains("expected 0 to 1"), "{line}");
+}
+
+#[test]
+fn numbers_of_a_design_that_are_not_finite_are_refused() {
+    for option in ["--weight=nan", "--weight=inf", "--weight=-1", "--ground=nan", "--ground=-inf"] {
+        let line = refusal(&["design", MODEL, "--iterations", "2", option]);
+        assert!(line.contains(option.split('=').next().unwrap()), "{line}");
+    }
+}
+
+#[test]
+fn gains_that_are_nearly_certain_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(1000));
+    for spread in ["1e-308", "9e-7", "1.1e6"] {
+        let line = refusal(&["identify", MODEL, &log, "--gains", spread]);
+        assert!(line.contains("--gains: expected a number from 1e-6 to 1e6"), "{line}");
+    }
+}
+
+#[test]
+fn logs_with_too_many_columns_are_refused() {
+    let folder = Folder::new();
+    let names = |count: usize| (1..=count).map(|k| format!("x{k}")).collect::<Vec<_>>().join(",");
+    let row = |count: usize| vec!["0"; count].join(",");
+    let text = |count: usize| format!("{}\n{}\n{}\n", names(count), row(count), row(count));
+    let line = refusal(&["columns", &folder.file("most.csv", text(20_001))]);
+    assert!(line.contains("20001 columns, expected at most 20000"), "{line}");
+}

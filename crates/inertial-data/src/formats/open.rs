@@ -19,6 +19,9 @@ use crate::reader::{LogRows, Reader, Selection};
 use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
 
+/// Maximum number of columns of a log. Names are matched in pairs, so time grows with the square of this number.
+const MOST_COLUMNS: usize = 20_000;
+
 /// Options for reading a file.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -66,6 +69,11 @@ pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Rea
 
 /// Returns a reader with the standard names and units: by the column map if there is one, then by [`Recognition`].
 pub fn with_standard_names(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reader>> {
+    let count = reader.names().len();
+    if count > MOST_COLUMNS {
+        let message = format!("has {count} columns, expected at most {MOST_COLUMNS}");
+        return Err(Error::read(Place::file(reader.file()), message));
+    }
     if source.raw {
         return Ok(reader);
     }
@@ -73,7 +81,6 @@ pub fn with_standard_names(reader: Box<dyn Reader>, source: &Source) -> Result<B
         Some(map) => Box::new(map.apply(reader)?),
         None if reader.is_named() => reader,
         None => {
-            let count = reader.names().len();
             let joints = if source.joints.is_empty() { 6 } else { source.joints.len() };
             let last = (joints + 1).min(count);
             let message = format!(

@@ -23,6 +23,11 @@ pub fn column_reader(file: &Arc<File>, group: &RowGroupMetaData, column: usize) 
     let description = group.schema_descr().column(column);
     let rows = usize::try_from(group.num_rows())?;
     let stored = group.column(column);
+    // The crate panics if one of these is negative.
+    let start = stored.dictionary_page_offset().unwrap_or_else(|| stored.data_page_offset());
+    if start < 0 || stored.compressed_size() < 0 || stored.num_values() < 0 {
+        return Err(ParquetError::General("the place of a column is negative".into()));
+    }
     let is_packed = matches!(stored.compression(), Compression::ZSTD(_));
     let pages = if is_packed {
         // The crate would decompress with a C library, so the column is declared as uncompressed.

@@ -108,6 +108,7 @@ impl<'m> FixedLag<'m> {
         if !(window > 0.0 && window.is_finite()) {
             return Err(Error::Option(format!("window of {window} s: expected more than zero")));
         }
+        options.check()?;
         let columns = Columns::of(mechanism, log, options)?;
         Ok(Self {
             mechanism,

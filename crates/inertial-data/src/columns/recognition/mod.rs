@@ -4,6 +4,8 @@ mod groups;
 mod time;
 mod words;
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use crate::columns::assignment::{Style, quantity_of};
@@ -65,7 +67,8 @@ impl Recognition {
                 ..Renaming::default()
             },
         };
-        let own: Vec<usize> = (0..names.len()).filter(|&k| is_own(&names[k], names)).collect();
+        let known = Known::of(names);
+        let own: Vec<usize> = (0..names.len()).filter(|&k| is_own(&names[k], &known)).collect();
         for &k in &own {
             out.columns[k].target = Some(names[k].clone());
             "by its name".clone_into(&mut out.columns[k].reason);
@@ -159,8 +162,7 @@ impl Recognition {
             own.iter().any(|&k| quantity_of(&names[k]).is_some_and(|(symbol, _)| symbol == quantity.symbol()))
         };
         let mut style = own.iter().find_map(|&k| quantity_of(&names[k])).map(|(_, style)| style);
-        let free: Vec<usize> =
-            (0..names.len()).filter(|k| !own.contains(k) && self.columns[*k].target.is_none()).collect();
+        let free: Vec<usize> = (0..names.len()).filter(|k| self.columns[*k].target.is_none()).collect();
         let groups = groups::find(names, &free, joints);
         for group in groups.iter().filter(|g| g.meaning.refused.is_some()) {
             for (_, k) in &group.members {
@@ -265,17 +267,37 @@ impl Recognition {
 /// Groups of columns that belong to no joint.
 const OTHERS: [&str; 7] = ["base", "wrench", "ft", "acc", "gyro", "alpha", "momentum"];
 
+/// Names of a log for look-ups.
+struct Known<'n> {
+    names: HashSet<&'n str>,
+    /// Symbols of standard names with numbers.
+    numbered: HashSet<&'n str>,
+}
+
+impl<'n> Known<'n> {
+    fn of(names: &'n [String]) -> Self {
+        let symbol = |name: &'n String| match quantity_of(name) {
+            Some((symbol, Style::Numbered)) => Some(symbol),
+            _ => None,
+        };
+        Self {
+            names: names.iter().map(String::as_str).collect(),
+            numbered: names.iter().filter_map(symbol).collect(),
+        }
+    }
+}
+
 /// Returns whether a column has a standard name. Numbers from 0 are another numbering.
-fn is_own(name: &str, names: &[String]) -> bool {
+fn is_own(name: &str, known: &Known<'_>) -> bool {
     // `q1 [deg]` beside `q2`; if all columns have units, they are recognized as a group.
     if let Some((plain, _)) = with_unit(name)
-        && let found @ Some((_, Style::Numbered)) = quantity_of(plain)
+        && let Some((symbol, Style::Numbered)) = quantity_of(plain)
     {
-        return names.iter().any(|other| quantity_of(other) == found) && is_own(plain, names);
+        return known.numbered.contains(symbol) && is_own(plain, known);
     }
     match quantity_of(name) {
         Some((_, Style::Named)) => true,
-        Some((symbol, Style::Numbered)) => !names.contains(&format!("{symbol}0")),
+        Some((symbol, Style::Numbered)) => !known.names.contains(format!("{symbol}0").as_str()),
         None => name == "t" || name.split_once('.').is_some_and(|(group, _)| OTHERS.contains(&group)),
     }
 }
