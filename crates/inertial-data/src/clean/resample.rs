@@ -173,6 +173,7 @@ impl Grid {
             let last = (first + BLOCK).min(total);
             let ended = last == total;
             if self.holes {
+                block.clear();
                 let held = bridge.rows.len();
                 spool.read(first..last, &mut bridge.rows)?;
                 while let Some((row, place)) = alone.next_if(|(row, _)| *row < last) {
@@ -181,19 +182,19 @@ impl Grid {
                 bridge.fill(ended)?;
                 bridge.release(&mut block, &mut resampler.hole);
             } else {
-                spool.read(first..last, &mut block)?;
+                spool.replace(first..last, &mut block)?;
                 resampler.hole.resize(resampler.hole.len() + last - first, 0);
             }
             if self.direct {
-                values.clear();
-                values.extend(block.chunks_exact(width).flat_map(|row| &row[1..]));
+                values.resize(block.len() / width * (width - 1), 0.0);
+                let rows = values.chunks_exact_mut((width - 1).max(1)).zip(block.chunks_exact(width));
+                rows.for_each(|(to, row)| to.copy_from_slice(&row[1..]));
                 sink(&values, &resampler.hole)?;
                 resampler.hole.clear();
             } else {
                 resampler.rows.extend_from_slice(&block);
                 resampler.advance(ended, sink)?;
             }
-            block.clear();
         }
         Ok(())
     }

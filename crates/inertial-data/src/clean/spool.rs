@@ -58,16 +58,27 @@ impl Spool {
 
     /// Appends the rows of `range` to `out`.
     pub fn read(&mut self, range: Range<usize>, out: &mut Vec<f64>) -> Result<()> {
+        let first = out.len();
+        out.resize(first + range.len() * self.width, 0.0);
+        self.load(range, &mut out[first..])
+    }
+
+    /// Replaces the content of `out` by the rows of `range`.
+    pub fn replace(&mut self, range: Range<usize>, out: &mut Vec<f64>) -> Result<()> {
+        out.resize(range.len() * self.width, 0.0);
+        self.load(range, out)
+    }
+
+    fn load(&mut self, range: Range<usize>, out: &mut [f64]) -> Result<()> {
         let stored = range.start.min(self.stored)..range.end.min(self.stored);
+        let (from_file, from_memory) = out.split_at_mut(stored.len() * self.width);
         if let Some(file) = self.file.as_mut().filter(|_| !stored.is_empty()) {
-            let first = out.len();
-            out.resize(first + stored.len() * self.width, 0.0);
             file.seek(SeekFrom::Start((stored.start * self.width * size_of::<f64>()) as u64))
-                .and_then(|_| file.read_exact(bytemuck::cast_slice_mut(&mut out[first..])))
+                .and_then(|_| file.read_exact(bytemuck::cast_slice_mut(from_file)))
                 .map_err(|e| no_space(&e))?;
         }
         let kept = range.start.max(self.stored) - self.stored..range.end.max(self.stored) - self.stored;
-        out.extend_from_slice(&self.memory[kept.start * self.width..kept.end * self.width]);
+        from_memory.copy_from_slice(&self.memory[kept.start * self.width..kept.end * self.width]);
         Ok(())
     }
 }
@@ -87,6 +98,8 @@ mod tests {
                 let mut out = vec![-1.0];
                 spool.read(range.clone(), &mut out).unwrap();
                 assert_eq!(out[1..], all[3 * range.start..3 * range.end]);
+                spool.replace(range.clone(), &mut out).unwrap();
+                assert_eq!(out, all[3 * range.start..3 * range.end]);
             }
         }
     }

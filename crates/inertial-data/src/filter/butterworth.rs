@@ -103,7 +103,7 @@ impl LowPass {
     }
 
     /// Performs one step of all columns of a row (transposed direct form II).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&self, row: &mut [f64], states: &mut [f64]) {
         let width = row.len();
         for (s, states) in self.sections.iter().zip(states.chunks_exact_mut(2 * width)) {

@@ -11,6 +11,7 @@ use crate::columns::layout::Layout;
 use crate::filter::butterworth::LOWEST_CUTOFF;
 use crate::filter::differentiate::{Derive, MotionState};
 use crate::filter::spectrum::{Band, Origin, Spectrum};
+use crate::filter::velocities::Velocities;
 use crate::filter::zero_phase::Kernel;
 use crate::{Cutoff, Error, Filter, LowPass, Options, Result, SavitzkyGolay};
 
@@ -127,16 +128,22 @@ pub(crate) fn choose(
     bandwidths: f64,
 ) -> Result<Option<Choice>> {
     let mut spectrum = Spectrum::new(layout.nv() + moving.len(), grid.count);
-    let mut derive = Derive::velocities(layout, grid.step, grid.count);
-    let mut sample = Vec::new();
-    let mut add = |state: &MotionState<'_>| {
-        sample.clear();
-        sample.extend_from_slice(state.v);
-        sample.extend(moving.iter().map(|&place| state.raw[place]));
-        spectrum.push(&sample);
-        Ok(())
-    };
-    grid.each(layout, rows, &mut |rows, _| derive.push(rows, rows, &mut add))?;
+    if let Some(mut velocities) = Velocities::new(layout, moving, grid.step, grid.count) {
+        grid.each(layout, rows, &mut |rows, _| {
+            velocities.push(rows, &mut |samples| spectrum.extend(samples))
+        })?;
+    } else {
+        let mut derive = Derive::velocities(layout, grid.step, grid.count);
+        let mut sample = Vec::new();
+        let mut add = |state: &MotionState<'_>| {
+            sample.clear();
+            sample.extend_from_slice(state.v);
+            sample.extend(moving.iter().map(|&place| state.raw[place]));
+            spectrum.push(&sample);
+            Ok(())
+        };
+        grid.each(layout, rows, &mut |rows, _| derive.push(rows, rows, &mut add))?;
+    }
     let rate = 1.0 / grid.step;
     let stairs = |v: usize| {
         let joint = layout.joints.iter().find(|joint| joint.v == v && joint.joint_type.nv() == 1);

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::columns::layout::Layout;
 
 /// Number of samples on either side in the stencil of a derivative.
-const REACH: usize = 2;
+pub(crate) const REACH: usize = 2;
 
 /// Sample with all derivatives.
 pub(crate) struct MotionState<'s> {

@@ -5,4 +5,5 @@ pub(crate) mod cutoff;
 pub(crate) mod differentiate;
 pub(crate) mod savitzky_golay;
 pub(crate) mod spectrum;
+pub(crate) mod velocities;
 pub(crate) mod zero_phase;

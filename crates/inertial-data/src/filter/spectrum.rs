@@ -104,6 +104,27 @@ impl Spectrum {
     pub fn push(&mut self, sample: &[f64]) {
         self.signals.iter_mut().zip(sample).for_each(|(signal, x)| signal.samples.push(*x));
         self.seen += 1;
+        self.transform_complete_part();
+    }
+
+    /// Adds the next samples, signal by signal.
+    pub fn extend(&mut self, samples: &[&[f64]]) {
+        let (mut from, count) = (0, samples.first().map_or(0, |samples| samples.len()));
+        while from < count {
+            // Part k ends at (k + 1) count / parts, rounded up.
+            let end = ((self.complete + 1) * self.count).div_ceil(self.parts);
+            let to = count.min(from + end.saturating_sub(self.seen).max(1));
+            for (signal, samples) in self.signals.iter_mut().zip(samples) {
+                signal.samples.extend_from_slice(&samples[from..to]);
+            }
+            self.seen += to - from;
+            from = to;
+            self.transform_complete_part();
+        }
+    }
+
+    /// Transforms the samples of the current part if it is complete.
+    fn transform_complete_part(&mut self) {
         // Part k ends at (k + 1) count / parts.
         if self.seen * self.parts >= (self.complete + 1) * self.count {
             self.complete += 1;
@@ -220,6 +241,16 @@ mod tests {
         let wave = |f: f64, k: usize| (2.0 * PI * f * k as f64 / 1000.0).sin();
         let mut spectrum = Spectrum::new(3, count);
         (0..count).for_each(|k| spectrum.push(&[wave(1.0, k), 1e3 * wave(7.0, k), wave(3.0, k)]));
+        let mut extended = Spectrum::new(3, count);
+        let waves = [(1.0, 1.0), (1e3, 7.0), (1.0, 3.0)];
+        let columns = waves.map(|(size, f)| (0..count).map(|k| size * wave(f, k)).collect::<Vec<f64>>());
+        for from in (0..count).step_by(50_001) {
+            let to = count.min(from + 50_001);
+            extended.extend(&columns.each_ref().map(|column| &column[from..to]));
+        }
+        let powers =
+            |spectrum: &Spectrum| spectrum.signals.iter().map(|s| s.power.clone()).collect::<Vec<_>>();
+        assert_eq!(powers(&extended), powers(&spectrum));
         let bands = spectrum.bands(1000.0, |_| Origin::Measured);
         let found: Vec<f64> = bands.iter().map(|b| b.map_or(0.0, |b| b.bandwidth_hz)).collect();
         // A part lasts 65 s, and the window widens a line by two of its bins of 1/65 Hz.

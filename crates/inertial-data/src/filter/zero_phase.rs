@@ -5,6 +5,8 @@
 //! pass of a block starts some samples after the end of the block, in an approximate state. The difference decays with the filter's
 //! slowest pole, and the number of samples ([`LowPass::forgetting`]) is so large that the rest is below the rounding error.
 
+use inertial::linalg::vectorized;
+
 use crate::{LowPass, Result, SavitzkyGolay};
 
 /// Number of rows smoothed at once.
@@ -141,7 +143,7 @@ impl Smoother {
                 let states = self.states.get_or_insert_with(|| {
                     rows.chunks_exact(width).next().map_or(Vec::new(), |row| filter.rest(row))
                 });
-                rows.chunks_exact_mut(width).for_each(|row| filter.step(row, states));
+                vectorized(|| rows.chunks_exact_mut(width).for_each(|row| filter.step(row, states)));
             }
             Kernel::SavitzkyGolay(_) => self.states = Some(Vec::new()),
         }
@@ -157,7 +159,7 @@ impl Smoother {
                 if let Some(last) = self.smoothed.chunks_exact(width).next_back() {
                     let mut states = filter.rest(last);
                     let rows = self.smoothed.chunks_exact_mut(width).rev();
-                    rows.for_each(|row| filter.step(row, &mut states));
+                    vectorized(|| rows.for_each(|row| filter.step(row, &mut states)));
                 }
                 self.smoothed.truncate(count * width);
                 self.smoothed.drain(..self.skip.min(count) * width);

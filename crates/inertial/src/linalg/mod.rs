@@ -14,10 +14,9 @@ mod wide;
 pub use double::Double;
 pub use echelon::{Echelon, Gap, Pivot};
 pub use field::{First, Gf, Number, Second, Shadow, SplitMix};
-pub(crate) use inertial_dense::vectorized;
 pub use inertial_dense::{
     Cholesky, Definite, PivotedQr, Rank, Svd, SymmetricEigen, Triangle, null_space, product, rank,
-    singular_values, symmetric_eigen, symmetric_eigenvalues,
+    singular_values, symmetric_eigen, symmetric_eigenvalues, vectorized,
 };
 pub(crate) use ldl::{ldl, ldl_solve};
 pub use pivoting::FullPivots;

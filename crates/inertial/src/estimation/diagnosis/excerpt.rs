@@ -89,6 +89,14 @@ impl Motion {
     }
 }
 
+/// Returns the samples on either side of a lag (in samples) after a sample, and the share of the second. Outside of the available samples,
+/// the last one is used.
+fn lagged(s: usize, lag: f64, last: usize) -> (usize, usize, f64) {
+    let at = (s as f64 + lag).clamp(0.0, last as f64);
+    let before = at.floor() as usize;
+    (before, (before + 1).min(last), at.fract())
+}
+
 impl Excerpt {
     /// Adds every n-th sample of measurements that are `step` seconds apart, and as many of their low band.
     pub fn add(&mut self, data: &Measurements<'_>, step: f64, every: usize) -> Result<()> {
@@ -110,10 +118,23 @@ impl Excerpt {
         let filter = RowFilter::new(LOW_HZ, step.recip())?;
         let (weights, half) = (filter.weights(), filter.half());
         let centres: Vec<usize> = (half..band.count.saturating_sub(half)).step_by(stride).collect();
-        let smooth = |all: &[f64]| -> Vec<f64> {
+        let inner = 1..centres.len().saturating_sub(1);
+        let samples = inner.step_by((every / stride).max(1));
+        // Centres whose motion and forces are used; the others stay zero, because filtering them all would take much longer.
+        let (mut motions, mut forces) = (vec![false; centres.len()], vec![false; centres.len()]);
+        for s in samples.clone() {
+            motions[s - 1..=s + 1].fill(true);
+            forces[s] = true;
+            for lag in LAGS {
+                let (before, after, _) = lagged(s, lag / (step * stride as f64), centres.len() - 1);
+                (forces[before], forces[after]) = (true, true);
+            }
+        }
+        let smooth = |all: &[f64], used: &[bool]| -> Vec<f64> {
             let width = all.len() / band.count.max(1);
             let mut out = vec![0.0; centres.len() * width];
-            for (out, &centre) in out.chunks_exact_mut(width.max(1)).zip(&centres) {
+            let places = out.chunks_exact_mut(width.max(1)).zip(&centres).zip(used);
+            for ((out, &centre), _) in places.filter(|(_, used)| **used) {
                 let rows = all[(centre - half) * width..(centre + half + 1) * width].chunks_exact(width);
                 for (row, w) in rows.zip(weights) {
                     out.iter_mut().zip(row).for_each(|(out, x)| *out += w * x);
@@ -124,22 +145,22 @@ impl Excerpt {
         let whole = |keep: &[bool]| -> Vec<bool> {
             let rows = keep.len() / band.count.max(1);
             let mut window = Vec::with_capacity(weights.len());
-            let mut out = Vec::with_capacity(centres.len() * rows);
-            for &centre in &centres {
-                for row in 0..rows {
+            let mut out = vec![false; centres.len() * rows];
+            for s in samples.clone() {
+                for (row, out) in out[s * rows..(s + 1) * rows].iter_mut().enumerate() {
                     window.clear();
-                    window.extend((centre - half..=centre + half).map(|s| keep[s * rows + row]));
-                    out.push(filter.keeps(&window));
+                    window.extend((centres[s] - half..=centres[s] + half).map(|s| keep[s * rows + row]));
+                    *out = filter.keeps(&window);
                 }
             }
             out
         };
-        let [q, v, a, tau] = [band.q, band.v, band.a, band.tau].map(smooth);
-        let (keep, columns) = (band.keep.map(whole), band.columns.map(smooth));
+        let [q, v, a] = [band.q, band.v, band.a].map(|all| smooth(all, &motions));
+        let tau = smooth(band.tau, &forces);
+        let (keep, columns) = (band.keep.map(whole), band.columns.map(|all| smooth(all, &motions)));
         let (keep, columns) = (keep.as_deref(), columns.as_deref());
         let low = Band { count: centres.len(), q: &q, v: &v, a: &a, tau: &tau, keep, columns };
-        let inner = 1..low.count.saturating_sub(1);
-        self.add_band(&low, step * stride as f64, inner.step_by((every / stride).max(1)));
+        self.add_band(&low, step * stride as f64, samples);
         Ok(())
     }
 
@@ -157,11 +178,8 @@ impl Excerpt {
             self.after.add(band, s + 1);
             self.between.push(2.0 * step);
             for lag in LAGS {
-                // Outside of the available samples, the last one is used.
-                let at = (s as f64 + lag / step).clamp(0.0, last as f64);
-                let (before, share) = (at.floor() as usize, at.fract());
-                let after = tau((before + 1).min(last));
-                self.tau_later.extend(tau(before).iter().zip(after).map(|(a, b)| a + share * (b - a)));
+                let (before, after, share) = lagged(s, lag / step, last);
+                self.tau_later.extend(tau(before).iter().zip(tau(after)).map(|(a, b)| a + share * (b - a)));
             }
             match band.keep {
                 Some(keep) => self.keep.extend_from_slice(band.of(keep, s)),

@@ -9,7 +9,7 @@ use crate::estimation::reduction::factor::{Factor, LAGS};
 use crate::estimation::reduction::measurements::{Huber, Measurements};
 use crate::estimation::reduction::row_filter::RowFilter;
 use crate::estimation::reduction::rows::{BLOCK, RowBlock, Visitor};
-use crate::estimation::reduction::sum_products::dot;
+use crate::estimation::reduction::sum_products::{dot, dots};
 use crate::estimation::reduction::term_columns::ShaftSpeeds;
 use crate::linalg::{Triangle, vectorized};
 
@@ -150,7 +150,8 @@ impl<'d> Reduction<'d> {
         let waiting = &mut self.waiting[row];
         let end = (waiting.first + waiting.len).saturating_sub(half).min(self.centres.end);
         self.kept.clear();
-        let start = |centre: usize| centre - half - waiting.first;
+        let before = half + waiting.first;
+        let start = |centre: usize| centre - before;
         let whole = (waiting.next..end).step_by(every);
         let counts = |c: &usize| filter.keeps(&waiting.keep[start(*c)..]);
         self.block.clear();
@@ -162,12 +163,7 @@ impl<'d> Reduction<'d> {
             if k + 1 == width {
                 self.block.extend(self.kept.iter().map(|&c| column[c - waiting.first]));
             } else if k + 2 < width {
-                append_means(
-                    filter.column_weights(),
-                    column,
-                    self.kept.iter().map(|&c| start(c)),
-                    &mut self.block,
-                );
+                append_means(filter.column_weights(), column, (&self.kept, before), &mut self.block);
             }
         }
         let rows = self.kept.len();
@@ -184,7 +180,7 @@ impl<'d> Reduction<'d> {
             } else {
                 let force = k + 2 >= width;
                 let weights = if force { filter.weights() } else { filter.column_weights() };
-                append_means(weights, column, self.kept.iter().map(|&c| start(c)), &mut self.block);
+                append_means(weights, column, (&self.kept, before), &mut self.block);
             }
         }
         waiting.next += whole.len() * every;
@@ -326,18 +322,19 @@ impl Visitor for Reduction<'_> {
     }
 }
 
-/// Appends the weighted sums of the values from each of the `starts`.
-fn append_means(
-    weights: &[f64],
-    column: &[f64],
-    starts: impl ExactSizeIterator<Item = usize>,
-    out: &mut Vec<f64>,
-) {
+/// Appends the weighted sums of the values from each of the `centres` minus `before` on.
+fn append_means(weights: &[f64], column: &[f64], (centres, before): (&[usize], usize), out: &mut Vec<f64>) {
     let first = out.len();
-    out.resize(first + starts.len(), 0.0);
+    out.resize(first + centres.len(), 0.0);
+    let values = |centre: usize| &column[centre - before..centre - before + weights.len()];
     vectorized(|| {
-        for (out, start) in out[first..].iter_mut().zip(starts) {
-            *out = dot(weights, &column[start..start + weights.len()]);
+        let (fours, rest) = out[first..].as_chunks_mut();
+        let (centres, rest_centres) = centres.as_chunks::<4>();
+        for (out, centres) in fours.iter_mut().zip(centres) {
+            *out = dots(weights, centres.map(values));
+        }
+        for (out, &centre) in rest.iter_mut().zip(rest_centres) {
+            *out = dot(weights, values(centre));
         }
     });
 }

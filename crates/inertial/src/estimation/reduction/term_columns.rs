@@ -112,8 +112,14 @@ impl Feature {
         let state = |s: usize| [along(data.v(), s), along(data.a(), s)];
         let sign = |s: usize| match (along(data.v(), s), data.filter) {
             // A change of sign cannot be detected at the ends.
-            (_, Some(filter)) => {
-                filter.sign([state(s.saturating_sub(1)), state(s), state((s + 1).min(last))])
+            (v, Some(filter)) => {
+                let (before, after) = (s.saturating_sub(1), (s + 1).min(last));
+                // Almost everywhere the sign does not change.
+                if v * along(data.v(), before) > 0.0 && v * along(data.v(), after) > 0.0 {
+                    v.signum()
+                } else {
+                    filter.sign([state(before), state(s), state(after)])
+                }
             }
             (0.0, None) => 0.0,
             (v, None) => v.signum(),
