@@ -113,6 +113,18 @@ impl Basis {
         }
     }
 
+    /// Returns the period of the fastest oscillation of the functions over a duration (s).
+    pub(super) fn shortest_period(&self, duration: f64) -> f64 {
+        let closest = |knots: &[f64]| knots.windows(2).map(|w| w[1] - w[0]).fold(duration, f64::min);
+        match self {
+            Self::Fourier { period, harmonics } => period / *harmonics as f64,
+            Self::Spline { degree, duration, points } => 2.0 * duration / (points - degree) as f64,
+            Self::VelocityKnots { knots } => 2.0 * closest(knots),
+            // The acceleration oscillates once within each movement.
+            Self::PointToPoint { knots, .. } => closest(knots),
+        }
+    }
+
     /// Returns whether there are no functions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

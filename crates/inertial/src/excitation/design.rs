@@ -20,8 +20,14 @@ use super::states::States;
 use super::trajectory::Trajectory;
 use crate::dynamics::InverseDynamics;
 use crate::mechanism::Mechanism;
-use crate::optimize::sqp::{SqpResult, minimize};
+use crate::optimize::sqp::{Minimizer, SqpResult};
 use crate::{Error, Result};
+
+/// Number of random motions for each search that is continued. Searches from different motions end at different local minima.
+const TRIALS: usize = 2;
+
+/// Number of steps after which the best searches are selected.
+const TRIAL_STEPS: usize = 30;
 
 /// Designs the motion that minimizes the criterion within all limits.
 ///
@@ -56,24 +62,28 @@ pub fn design(
     let basis = options.family.basis(options.duration);
     let plan = Plan::new(&mechanism, free, basis, options.duration, start.as_deref())?;
     let task = Task::new(models, plan, collisions.clone(), options.criterion, options.robust);
-    let table = task.plan.table(options.rate)?;
+    let (rate, weight) = task.plan.search_rate(options.rate)?;
+    let table = task.plan.table(rate)?;
     let start = Table::posture(&task.plan)?;
-    let posture = posture(&mut Search::new(&task, &start, BETWEEN_SAMPLES), options.seed)?;
+    let posture = posture(&mut Search::new(&task, &start, BETWEEN_SAMPLES, 1.0), options.seed)?;
     let movement = match options.family {
         Family::PointToPoint { intervals, profile } => {
             let movement = one_movement(&task, options.duration / intervals.max(1) as f64, profile)?;
-            let table = movement.plan.table(options.rate)?;
+            let table = movement.plan.table(rate)?;
             Some((movement, table))
         }
         _ => None,
     };
     let watched = Watched::new(watch);
-    let results: Vec<Result<SqpResult>> = (0..options.starts.max(1))
+    let starts = options.starts.max(1);
+    // Sequences of movements are already selected by their information, one movement after the other.
+    let trials = if movement.is_some() { starts } else { starts * TRIALS };
+    let mut begun: Vec<_> = (0..trials)
         .into_par_iter()
         // The first search always needs its motion; after a stop request, the others do not.
         .filter(|k| *k == 0 || !watched.is_ended())
         .map(|k| {
-            let mut search = Search::new(&task, &table, BETWEEN_SAMPLES);
+            let mut search = Search::new(&task, &table, BETWEEN_SAMPLES, weight);
             let seed = options.seed.wrapping_add(k as u64);
             let x = match (options.family, &movement) {
                 (Family::PointToPoint { intervals, .. }, Some((movement, table))) => {
@@ -81,17 +91,29 @@ pub fn design(
                 }
                 _ => random_motion(&mut search, &posture, seed)?,
             };
-            minimize(&mut search, &x, &settings(options.iterations), &mut watched.observer())
+            let mut minimizer = Minimizer::new(&mut search, &x, settings(options.iterations))?;
+            let mut observer = watched.observer();
+            minimizer.run(&mut search, TRIAL_STEPS, &mut observer);
+            Ok((search, minimizer, observer))
+        })
+        .collect::<Result<_>>()?;
+    begun.sort_by(|a, b| a.1.best().objective.total_cmp(&b.1.best().objective));
+    begun.truncate(starts);
+    let mut searches: Vec<SqpResult> = begun
+        .into_par_iter()
+        .map(|(mut search, mut minimizer, mut observer)| {
+            minimizer.run(&mut search, usize::MAX, &mut observer);
+            minimizer.into_best()
         })
         .collect();
-    let mut searches = results.into_iter().collect::<Result<Vec<_>>>()?;
     let reached = searches.iter().map(|s| s.objective).collect();
     searches.sort_by(|a, b| a.objective.total_cmp(&b.objective));
     let check = task.plan.table(options.check_rate)?;
-    let mut checker = Search::new(&task, &check, 0.0);
+    let mut checker = Search::new(&task, &check, 0.0, 1.0);
     let converged = searches[0].status.is_converged();
     let x = within_limits(&mut checker, &searches[0].x)?;
-    let mut search = Search::new(&task, &table, 0.0);
+    let table = task.plan.table(options.rate)?;
+    let mut search = Search::new(&task, &table, 0.0, 1.0);
     let criterion = crate::optimize::sqp::Problem::objective(&mut search, &x, None);
     let mut information = search.information(&x)?.swap_remove(0);
     if let Some(prior) = &task.models[0].prior {

@@ -22,9 +22,6 @@ use crate::mechanism::Base;
 use crate::optimize::sqp::{Problem as _, SqpResult, minimize};
 use crate::{Error, Result};
 
-/// Largest number of samples that a search evaluates; each represents several measured samples.
-const SEARCH_SAMPLES: f64 = 500.0;
-
 /// Number of steps from the assembled configuration to each end of the range of a joint.
 const PROBES: usize = 100;
 
@@ -53,9 +50,8 @@ pub(super) fn design_loops(
     let narrowed = |c: &Coordinate| free.iter().find(|own| own.name == c.name).unwrap_or(c).clone();
     let coordinates: Vec<Coordinate> = coordinates.iter().map(narrowed).collect();
     let task = task(subject, &closed, &coordinates, free, collisions, options, start.as_deref())?;
-    let rate = options.rate.min(SEARCH_SAMPLES / options.duration);
+    let (rate, weight) = task.plan.search_rate(options.rate)?;
     let table = task.plan.table(rate)?;
-    let weight = task.plan.table(options.rate)?.count as f64 / table.count as f64;
     let start = Table::posture(&task.plan)?;
     let posture = posture(&mut LoopSearch::new(&task, &start, BETWEEN_SAMPLES, 1.0), options.seed)?;
     let watched = Watched::new(watch);

@@ -8,6 +8,10 @@ use crate::dynamics::InverseDynamics;
 use crate::mechanism::Mechanism;
 use crate::{Error, Result};
 
+/// Number of samples that a search evaluates in each period of the fastest oscillation. Between samples, an oscillation exceeds
+/// them by at most `1 − cos(π/50)`, which is 0.2 %: the margin of a search for the motion between samples.
+const SAMPLES_PER_PERIOD: f64 = 50.0;
+
 /// Coordinate that a trajectory moves, with its limits; missing limits are infinite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coordinate {
@@ -181,7 +185,7 @@ impl Plan {
 
     /// Evaluates the functions at the samples of a rate.
     pub fn table(&self, rate: f64) -> Result<Table> {
-        let count = self.trajectory(&vec![0.0; self.dimension().max(self.units.len())])?.samples(rate)?;
+        let count = self.samples(rate)?;
         let (functions, size) = (self.functions(), self.basis.len());
         let mut values = vec![[0.0; 3]; count * functions];
         let mut all = vec![[0.0; 3]; size];
@@ -195,6 +199,18 @@ impl Plan {
             }
         }
         Ok(Table { count, functions, values })
+    }
+
+    /// Returns the rate (Hz) at which a search evaluates motions that are measured at `rate`, and the number of measured samples
+    /// that each of its samples represents.
+    pub fn search_rate(&self, rate: f64) -> Result<(f64, f64)> {
+        let search = rate.min(SAMPLES_PER_PERIOD / self.basis.shortest_period(self.duration));
+        Ok((search, self.samples(rate)? as f64 / self.samples(search)? as f64))
+    }
+
+    /// Returns the number of samples at a rate.
+    fn samples(&self, rate: f64) -> Result<usize> {
+        self.trajectory(&vec![0.0; self.dimension().max(self.units.len())])?.samples(rate)
     }
 
     /// Returns the trajectory of a point.

@@ -103,6 +103,8 @@ pub(super) struct Search<'t> {
     table: &'t Table,
     /// Margin of each limit for the motion between samples.
     tighten: f64,
+    /// Number of measured samples that each sample represents.
+    weight: f64,
     evaluators: Vec<Evaluator<'t>>,
     scratches: Vec<Scratch>,
     workspace: Workspace,
@@ -118,13 +120,14 @@ pub(super) struct Search<'t> {
 }
 
 impl<'t> Search<'t> {
-    pub fn new(task: &'t Task<'t>, table: &'t Table, tighten: f64) -> Self {
+    pub fn new(task: &'t Task<'t>, table: &'t Table, tighten: f64, weight: f64) -> Self {
         let first = &task.models[0];
         let nv = first.dynamics.nv();
         Self {
             task,
             table,
             tighten,
+            weight,
             evaluators: task.models.iter().map(|m| Evaluator::new(&m.dynamics, &m.columns)).collect(),
             scratches: task.models.iter().map(|m| m.dynamics.scratch()).collect(),
             workspace: Workspace::new(first.mechanism),
@@ -198,7 +201,7 @@ impl<'t> Search<'t> {
         let energy = (self.states.v.iter().map(|v| v * v).sum::<f64>(), self.states.v.len());
         let mut values = Vec::with_capacity(self.evaluators.len());
         for (model, evaluator) in self.task.models.iter().zip(&mut self.evaluators) {
-            let mut information = evaluator.information(&self.states)?;
+            let mut information = self.weight * evaluator.information(&self.states)?;
             if let Some(prior) = &model.prior {
                 information += prior;
             }
@@ -219,7 +222,7 @@ impl<'t> Search<'t> {
         }
         self.gradient.iter_mut().for_each(|g| g.fill(0.0));
         for ((value, weight), evaluator) in values.iter().zip(&mut self.evaluators) {
-            evaluator.add_gradient(&self.states, &(&value.slope * *weight), &mut self.gradient)?;
+            evaluator.add_gradient(&self.states, &(&value.slope * (self.weight * weight)), &mut self.gradient)?;
             let pull = 2.0 * weight * value.energy_slope;
             self.gradient[1].iter_mut().zip(&self.states.v).for_each(|(g, v)| *g += pull * v);
         }
@@ -238,7 +241,7 @@ impl<'t> Search<'t> {
     /// Computes the information of each model at `x`, without priors.
     pub fn information(&mut self, x: &[f64]) -> Result<Vec<DMatrix<f64>>> {
         self.move_to(x)?;
-        self.evaluators.iter_mut().map(|e| e.information(&self.states)).collect()
+        self.evaluators.iter_mut().map(|e| Ok(self.weight * e.information(&self.states)?)).collect()
     }
 
     /// Adds the gradient of a limit at sample `i` to `out`, times a factor.

@@ -54,7 +54,7 @@ pub(super) fn sequence(
     posture: &[f64],
     seed: u64,
 ) -> Result<Vec<f64>> {
-    let search = Search::new(movement, table, BETWEEN_SAMPLES);
+    let search = Search::new(movement, table, BETWEEN_SAMPLES, 1.0);
     let length = movement.plan.duration();
     let (plan, m) = (&task.plan, task.plan.functions());
     let start: Vec<f64> =

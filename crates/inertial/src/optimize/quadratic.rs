@@ -17,6 +17,8 @@ const RESIDUAL: f64 = 1e-8;
 const ROUGH: f64 = 1e-6;
 /// Fraction of the step to the boundary.
 const WITHIN: f64 = 0.995;
+/// Fraction of the range of the values whose constraints are considered first.
+const FIRST: f64 = 0.1;
 
 /// Quadratic program: minimize `½ dᵀHd + gᵀd + price·s` subject to `c + A d ≤ s`, `s ≥ 0`, `|d| ≤ radius`.
 pub(super) struct Program<'a> {
@@ -39,7 +41,48 @@ pub(super) struct Minimum {
 
 impl Program<'_> {
     /// Solves the program; `None` if rounding prevents convergence.
+    ///
+    /// Most constraints are far from active. Solves the program with the others, adds the constraints that its minimizer violates,
+    /// and repeats until there are none: this is the minimizer of the whole program.
     pub fn solve(&self) -> Option<Minimum> {
+        let m = self.values.len();
+        let range = self.values.iter().fold(0.0, |most: f64, c| most.max(-c));
+        let mut active: Vec<bool> = self.values.iter().map(|c| *c >= -FIRST * range).collect();
+        loop {
+            let found = self.solve_with(&active)?;
+            let mut values = self.values.to_vec();
+            self.entries.iter().for_each(|&(row, column, x)| values[row] += x * found.d[column]);
+            let slack = (0..m).filter(|&i| active[i]).fold(0.0, |most: f64, i| most.max(values[i]));
+            let mut complete = true;
+            for i in 0..m {
+                if !active[i] && values[i] > slack {
+                    active[i] = true;
+                    complete = false;
+                }
+            }
+            if complete {
+                return Some(found);
+            }
+        }
+    }
+
+    /// Solves the program with some of the constraints; the multipliers of the others are zero.
+    fn solve_with(&self, active: &[bool]) -> Option<Minimum> {
+        let mut place = vec![usize::MAX; active.len()];
+        let rows: Vec<usize> = (0..active.len()).filter(|&i| active[i]).collect();
+        rows.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        let values: Vec<f64> = rows.iter().map(|&i| self.values[i]).collect();
+        let entries = self.entries.iter().filter(|e| active[e.0]).map(|&(row, c, x)| (place[row], c, x));
+        let part = Program { values: &values, entries: &entries.collect::<Vec<_>>(), ..*self };
+        let mut found = part.solve_whole()?;
+        let mut multipliers = vec![0.0; active.len()];
+        rows.iter().zip(&found.multipliers).for_each(|(&row, z)| multipliers[row] = *z);
+        found.multipliers = multipliers;
+        Some(found)
+    }
+
+    /// Solves the program with all constraints.
+    fn solve_whole(&self) -> Option<Minimum> {
         let (n, m) = (self.gradient.len(), self.values.len());
         let total = m + 1 + 2 * n;
         // The start is strictly feasible, and so is every iterate: only dual residual and gap have to be reduced.

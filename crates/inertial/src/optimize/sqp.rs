@@ -134,13 +134,17 @@ impl SqpResult {
         Self { x: x.to_vec(), objective, violation, iterations: 0, status: SolverStatus::StepLimit }
     }
 
-    /// Returns whether another point is better: feasible and lower, or else closer to feasibility.
-    fn is_beaten_by(&self, objective: f64, violation: f64, feasibility: f64) -> bool {
-        match (self.violation <= feasibility, violation <= feasibility) {
+    /// Replaces the point by a better one: feasible and lower, or else closer to feasibility.
+    fn improve(&mut self, x: &[f64], objective: f64, violation: f64, feasibility: f64) {
+        let better = match (self.violation <= feasibility, violation <= feasibility) {
             (true, true) => objective < self.objective,
             (false, true) => true,
             (true, false) => false,
             (false, false) => violation < self.violation,
+        };
+        if better {
+            let (iterations, status) = (self.iterations, self.status);
+            *self = Self { iterations, status, ..Self::new(x, objective, violation) };
         }
     }
 }
@@ -177,112 +181,167 @@ pub fn minimize(
     options: &SqpOptions,
     watch: &mut dyn FnMut(SqpProgress) -> bool,
 ) -> Result<SqpResult> {
-    let n = problem.dimension();
-    if start.len() != n {
-        return Err(Error::Dimension { what: "start of the search", expected: n, found: start.len() });
+    let mut search = Minimizer::new(problem, start, *options)?;
+    search.run(problem, options.iterations, watch);
+    Ok(search.best)
+}
+
+/// Search that can be continued: the state of [`minimize`] between two steps.
+pub(crate) struct Minimizer {
+    options: SqpOptions,
+    x: Vec<f64>,
+    gradient: Vec<f64>,
+    objective: f64,
+    violation: f64,
+    best: SqpResult,
+    radius: f64,
+    hessian: Bfgs,
+    /// Penalty of the largest violation.
+    price: f64,
+    rows: ConstraintRows,
+    trial: Vec<f64>,
+    next_gradient: Vec<f64>,
+    ended: bool,
+}
+
+impl Minimizer {
+    /// Evaluates the problem at the start.
+    pub fn new(problem: &mut impl Problem, start: &[f64], options: SqpOptions) -> Result<Self> {
+        let n = problem.dimension();
+        if start.len() != n {
+            return Err(Error::Dimension { what: "start of the search", expected: n, found: start.len() });
+        }
+        let mut gradient = vec![0.0; n];
+        let objective = problem.objective(start, Some(&mut gradient));
+        let violation = problem.violation(start);
+        if !objective.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
+            return Err(Error::Infeasible("the search starts where the objective has no value".into()));
+        }
+        let radius = options.radius;
+        Ok(Self {
+            x: start.to_vec(),
+            best: SqpResult::new(start, objective, violation),
+            radius,
+            hessian: Bfgs::new(n, gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs())) / radius),
+            price: 10.0 * (1.0 + objective.abs()),
+            rows: ConstraintRows::default(),
+            trial: vec![0.0; n],
+            next_gradient: vec![0.0; n],
+            ended: false,
+            options,
+            gradient,
+            objective,
+            violation,
+        })
     }
-    let mut x = start.to_vec();
-    let mut gradient = vec![0.0; n];
-    let mut objective = problem.objective(&x, Some(&mut gradient));
-    let mut violation = problem.violation(&x);
-    if !objective.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
-        return Err(Error::Infeasible("the search starts where the objective has no value".into()));
+
+    /// Returns the best point so far.
+    pub fn best(&self) -> &SqpResult {
+        &self.best
     }
-    let mut best = SqpResult::new(&x, objective, violation);
-    let mut radius = options.radius;
-    let mut hessian = Bfgs::new(n, gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs())) / radius);
-    let mut price = 10.0 * (1.0 + objective.abs());
-    let mut rows = ConstraintRows::default();
-    let (mut trial, mut next_gradient) = (vec![0.0; n], vec![0.0; n]);
-    for iteration in 1..=options.iterations {
+
+    /// Returns the best point.
+    pub fn into_best(self) -> SqpResult {
+        self.best
+    }
+
+    /// Performs up to `steps` steps unless the search has ended.
+    pub fn run(
+        &mut self,
+        problem: &mut impl Problem,
+        steps: usize,
+        watch: &mut dyn FnMut(SqpProgress) -> bool,
+    ) {
+        for _ in 0..steps {
+            if self.ended || self.best.iterations >= self.options.iterations {
+                return;
+            }
+            self.best.iterations += 1;
+            let ended = self.step(problem).or_else(|| {
+                let feasible = self.best.violation <= self.options.feasibility;
+                let best = if feasible { self.best.objective } else { f64::INFINITY };
+                let go_on = watch(SqpProgress { iteration: self.best.iterations, best });
+                (!go_on).then_some(SolverStatus::Stopped)
+            });
+            if let Some(status) = ended {
+                self.best.status = status;
+                self.ended = true;
+            }
+        }
+    }
+
+    /// Performs one step; returns the reason if the search ends.
+    fn step(&mut self, problem: &mut impl Problem) -> Option<SolverStatus> {
+        let Self { x, gradient, rows, trial, next_gradient, hessian, best, options, .. } = self;
         rows.clear();
-        problem.constraints(&x, radius, &mut rows);
+        problem.constraints(x, self.radius, rows);
         let subproblem = Program {
             hessian: &hessian.h,
-            gradient: &gradient,
+            gradient,
             values: &rows.values,
             entries: &rows.entries,
-            radius,
-            price,
+            radius: self.radius,
+            price: self.price,
         };
         let Some(step) = subproblem.solve() else {
             // Rounding error in the subproblem: restart with a new model and a smaller trust region.
             hessian.reset();
-            radius *= 0.25;
-            if radius < LEAST_RADIUS {
-                best.status = SolverStatus::Stalled;
-                break;
-            }
-            continue;
+            self.radius *= 0.25;
+            return (self.radius < LEAST_RADIUS).then_some(SolverStatus::Stalled);
         };
         // An exact penalty must exceed the sum of the multipliers.
         let load: f64 = step.multipliers.iter().sum();
-        if load > 0.9 * price {
-            price = 2.0 * load;
+        if load > 0.9 * self.price {
+            self.price = 2.0 * load;
         }
-        let now = violation.max(0.0);
+        let price = self.price;
+        let now = self.violation.max(0.0);
         let predicted =
-            -dot(&gradient, &step.d) - 0.5 * hessian.form(&step.d) + price * (now - rows.predicted(&step.d));
-        if predicted <= options.tolerance * (1.0 + objective.abs()) && now <= options.feasibility {
-            best.status = SolverStatus::Converged;
-            best.iterations = iteration;
-            break;
+            -dot(gradient, &step.d) - 0.5 * hessian.form(&step.d) + price * (now - rows.predicted(&step.d));
+        if predicted <= options.tolerance * (1.0 + self.objective.abs()) && now <= options.feasibility {
+            return Some(SolverStatus::Converged);
         }
-        trial.iter_mut().zip(&x).zip(&step.d).for_each(|((t, x), d)| *t = x + d);
-        let trial_objective = problem.objective(&trial, Some(&mut next_gradient));
-        let trial_violation = problem.violation(&trial);
-        let actual = objective - trial_objective + price * (now - trial_violation.max(0.0));
+        trial.iter_mut().zip(&*x).zip(&step.d).for_each(|((t, x), d)| *t = x + d);
+        let trial_objective = problem.objective(trial, Some(next_gradient));
+        let trial_violation = problem.violation(trial);
+        let actual = self.objective - trial_objective + price * (now - trial_violation.max(0.0));
         let good = trial_objective.is_finite()
             && next_gradient.iter().all(|g| g.is_finite())
             && predicted > 0.0
             && actual >= 1e-4 * predicted;
         let length = step.d.iter().fold(0.0, |m: f64, d| m.max(d.abs()));
-        if good {
-            if actual > 0.75 * predicted && length > 0.8 * radius {
-                radius = (2.0 * radius).min(100.0 * options.radius);
-            } else if actual < 0.25 * predicted {
-                radius *= 0.5;
-            }
-            // Change of the gradient of the Lagrangian along the step.
-            let mut change: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(b, a)| b - a).collect();
-            let binding = |row: usize| step.multipliers[row] > BINDING * price;
-            for row in (0..rows.len()).filter(|&r| binding(r)) {
-                problem.add_gradient(&trial, rows.keys[row], step.multipliers[row], &mut change);
-            }
-            for &(row, column, entry) in rows.entries.iter().filter(|e| binding(e.0)) {
-                change[column] -= step.multipliers[row] * entry;
-            }
-            hessian.update(&step.d, &change);
-            std::mem::swap(&mut x, &mut trial);
-            std::mem::swap(&mut gradient, &mut next_gradient);
-            (objective, violation) = (trial_objective, trial_violation);
-            if best.is_beaten_by(objective, violation, options.feasibility) {
-                best = SqpResult::new(&x, objective, violation);
-            }
-            if violation > options.feasibility
-                && (objective < best.objective || best.violation > options.feasibility)
-                && let Some(near) = problem.restore(&x)
-            {
-                let (objective, violation) = (problem.objective(&near, None), problem.violation(&near));
-                if best.is_beaten_by(objective, violation, options.feasibility) {
-                    best = SqpResult::new(&near, objective, violation);
-                }
-            }
-        } else {
-            radius = 0.4 * length.min(radius);
+        if !good {
+            self.radius = 0.4 * length.min(self.radius);
+            return (self.radius < LEAST_RADIUS).then_some(SolverStatus::Converged);
         }
-        best.iterations = iteration;
-        if radius < LEAST_RADIUS {
-            best.status = SolverStatus::Converged;
-            break;
+        if actual > 0.75 * predicted && length > 0.8 * self.radius {
+            self.radius = (2.0 * self.radius).min(100.0 * options.radius);
+        } else if actual < 0.25 * predicted {
+            self.radius *= 0.5;
         }
-        let reached = if best.violation <= options.feasibility { best.objective } else { f64::INFINITY };
-        if !watch(SqpProgress { iteration, best: reached }) {
-            best.status = SolverStatus::Stopped;
-            break;
+        // Change of the gradient of the Lagrangian along the step.
+        let mut change: Vec<f64> = next_gradient.iter().zip(&*gradient).map(|(b, a)| b - a).collect();
+        let binding = |row: usize| step.multipliers[row] > BINDING * price;
+        for row in (0..rows.len()).filter(|&r| binding(r)) {
+            problem.add_gradient(trial, rows.keys[row], step.multipliers[row], &mut change);
         }
+        for &(row, column, entry) in rows.entries.iter().filter(|e| binding(e.0)) {
+            change[column] -= step.multipliers[row] * entry;
+        }
+        hessian.update(&step.d, &change);
+        std::mem::swap(x, trial);
+        std::mem::swap(gradient, next_gradient);
+        (self.objective, self.violation) = (trial_objective, trial_violation);
+        best.improve(x, self.objective, self.violation, options.feasibility);
+        if self.violation > options.feasibility
+            && (self.objective < best.objective || best.violation > options.feasibility)
+            && let Some(near) = problem.restore(x)
+        {
+            let (objective, violation) = (problem.objective(&near, None), problem.violation(&near));
+            best.improve(&near, objective, violation, options.feasibility);
+        }
+        (self.radius < LEAST_RADIUS).then_some(SolverStatus::Converged)
     }
-    Ok(best)
 }
 
 /// Positive definite approximation of a Hessian.

@@ -98,7 +98,7 @@ fn gradients_are_those_of_finite_differences() {
 fn check(task: &Task<'_>) {
     // 31 samples, which is not a multiple of the lanes.
     let table = task.plan.table(10.0).unwrap();
-    let mut search = Search::new(task, &table, 0.0);
+    let mut search = Search::new(task, &table, 0.0, 1.0);
     let n = search.dimension();
     let mut random = SplitMix::new(5);
     let x: Vec<f64> = (0..n).map(|_| 0.5 * f64::random(&mut random)).collect();
