@@ -222,7 +222,11 @@ impl<'t> Search<'t> {
         }
         self.gradient.iter_mut().for_each(|g| g.fill(0.0));
         for ((value, weight), evaluator) in values.iter().zip(&mut self.evaluators) {
-            evaluator.add_gradient(&self.states, &(&value.slope * (self.weight * weight)), &mut self.gradient)?;
+            evaluator.add_gradient(
+                &self.states,
+                &(&value.slope * (self.weight * weight)),
+                &mut self.gradient,
+            )?;
             let pull = 2.0 * weight * value.energy_slope;
             self.gradient[1].iter_mut().zip(&self.states.v).for_each(|(g, v)| *g += pull * v);
         }
