@@ -105,7 +105,7 @@ fn bounds(bytes: &[u8]) -> bool {
 /// Reads a trajectory and simulates its first rows.
 fn trajectory(bytes: &[u8]) -> bool {
     let options = simulate::Options::default().with(|o| {
-        o.trajectory = "trajectory".to_owned();
+        "trajectory".clone_into(&mut o.trajectory);
         o.ignore_limits = true;
     });
     // Tables are read as logs, from files.
@@ -176,7 +176,7 @@ impl Columns {
 }
 
 impl Reader for Columns {
-    fn file(&self) -> &str {
+    fn file(&self) -> &'static str {
         "log"
     }
 

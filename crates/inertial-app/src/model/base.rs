@@ -50,7 +50,7 @@ impl Model {
             {
                 return Ok(self);
             }
-            moves = moves || motion.is_in(reader.as_mut());
+            moves = moves || motion.moves_in(reader.as_mut());
         }
         if !moves {
             context.note(&Note::BaseDoesNotMove);
@@ -115,7 +115,7 @@ impl BaseMotion {
     }
 
     /// Reads the columns of a log until the base has moved, and returns whether it has.
-    fn is_in(mut self, reader: &mut dyn Reader) -> bool {
+    fn moves_in(mut self, reader: &mut dyn Reader) -> bool {
         reader.select(&self.columns);
         // Errors of unreadable rows are reported by the job.
         while let Ok(Some(rows)) = reader.next_rows() {

@@ -130,7 +130,8 @@ pub(crate) fn choose(
     let mut spectrum = Spectrum::new(layout.nv() + moving.len(), grid.count);
     if let Some(mut velocities) = Velocities::new(layout, moving, grid.step, grid.count) {
         grid.each(layout, rows, &mut |rows, _| {
-            velocities.push(rows, &mut |samples| spectrum.extend(samples))
+            velocities.push(rows, &mut |samples| spectrum.extend(samples));
+            Ok(())
         })?;
     } else {
         let mut derive = Derive::velocities(layout, grid.step, grid.count);

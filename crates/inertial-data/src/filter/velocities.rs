@@ -2,7 +2,6 @@
 
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
-use crate::Result;
 use crate::columns::layout::Layout;
 use crate::filter::differentiate::REACH;
 
@@ -46,13 +45,13 @@ impl Velocities {
     }
 
     /// Adds rows, and passes the samples that are complete to `sink`, signal by signal; all of them after the last row.
-    pub fn push(&mut self, rows: &[f64], sink: &mut dyn FnMut(&[&[f64]])) -> Result<()> {
+    pub fn push(&mut self, rows: &[f64], sink: &mut dyn FnMut(&[&[f64]])) {
         let (width, step, count, from) = (self.width, self.step, self.count, self.emitted);
         self.seen += rows.len() / width;
         let end = if self.seen >= count { count } else { self.seen.saturating_sub(REACH) };
         if end <= from {
             self.signals.iter_mut().for_each(|signal| signal.load(rows, width));
-            return Ok(());
+            return;
         }
         self.signals.par_iter_mut().for_each(|signal| {
             signal.load(rows, width);
@@ -61,7 +60,6 @@ impl Velocities {
         self.emitted = end;
         let samples: Vec<&[f64]> = self.signals.iter().map(|signal| &signal.out[..]).collect();
         sink(&samples);
-        Ok(())
     }
 }
 
@@ -129,7 +127,7 @@ mod tests {
                 let mut sink = |samples: &[&[f64]]| {
                     found.iter_mut().zip(samples).for_each(|(found, new)| found.extend_from_slice(new));
                 };
-                velocities.push(part, &mut sink).unwrap();
+                velocities.push(part, &mut sink);
             }
             assert_eq!(found[0], expected);
             assert_eq!(found[1], (0..count).map(x).collect::<Vec<_>>());

@@ -224,7 +224,7 @@ fn the_published_robot_needs_its_wheels_for_its_scale() {
 #[test]
 fn a_flight_without_known_forces_shows_ratios() {
     let mut rng = Rng(5);
-    let model = robot(&mut rng, Some(JointType::Revolute), &[]);
+    let model = robot(&mut rng, Some(JointType::Revolute { axis: Vector3::z() }), &[]);
     let flight = |model: &MechanismBuilder, method| {
         let options = AnalyzeOptions::default().with(|o| {
             o.ballistic = true;

@@ -26,7 +26,7 @@ pub(super) fn read(stage: &Stage) -> Result<MechanismBuilder> {
     robot.build(&joints, &members)
 }
 
-impl<'s> Robot<'s> {
+impl Robot<'_> {
     fn joints(&mut self) -> Result<Vec<Described>> {
         let mut out = Vec::new();
         for (at, node) in self.stage.nodes.iter().enumerate() {
