@@ -84,7 +84,8 @@ pub fn design(
         .filter(|k| *k == 0 || !watched.is_ended())
         .map(|k| {
             let mut search = Search::new(&task, &table, BETWEEN_SAMPLES, weight);
-            let seed = options.seed.wrapping_add(k as u64);
+            // Different seeds must not share starts.
+            let seed = options.seed.wrapping_add((k as u64) << 32);
             let x = match (options.family, &movement) {
                 (Family::PointToPoint { intervals, .. }, Some((movement, table))) => {
                     sequence(&task, movement, table, intervals, &posture, seed)?

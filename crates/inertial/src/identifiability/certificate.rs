@@ -8,7 +8,7 @@ use super::topology::Topology;
 use super::warning::Warning;
 use crate::Result;
 use crate::linalg::{Echelon, First, Gap, Number, Pivot, Shadow, Svd};
-use crate::mechanism::{BodyKind, ExactGeometry, Mechanism};
+use crate::mechanism::{ExactGeometry, Mechanism};
 
 /// Exact number (modulo a prime) paired with its floating-point value.
 pub type Real = Shadow<2_305_843_009_213_692_601>;
@@ -183,18 +183,19 @@ impl Question<'_> {
         if small_entries == SmallEntries::Doubtful {
             certificate.withdraw();
         }
-        let freedoms = if self.mechanism.loops().is_empty() {
-            self.transfers_across_joints(&space, tolerance)
+        // Null vectors of several joints count at the last body that they involve.
+        let mut freedoms = vec![0; bodies];
+        let base = if self.experiment.shows_only_ratios() {
+            let mut space = space.clone();
+            self.add_total_mass(&mut space);
+            self.dependence(&mut space, tolerance, scale).base()
         } else {
-            // Null vectors of a loop involve several joints: each counts at its last body.
-            let mut freedoms = vec![0; bodies];
-            let base = dependence.base();
-            for block in self.mechanism.parameter_blocks() {
-                let before = |column: usize| base.partition_point(|&c| c < column);
-                freedoms[block.body] = block.len - (before(block.offset + block.len) - before(block.offset));
-            }
-            freedoms
+            dependence.base()
         };
+        for block in self.mechanism.parameter_blocks() {
+            let before = |column: usize| base.partition_point(|&c| c < column);
+            freedoms[block.body] = block.len - (before(block.offset + block.len) - before(block.offset));
+        }
         for ((span, v), body) in spans.iter_mut().zip(velocities).zip(self.mechanism.bodies()) {
             span.velocity = if body.parameter_count() == 1 { v.min(1) } else { v };
         }
@@ -214,44 +215,13 @@ impl Question<'_> {
         }
     }
 
-    /// Returns the number of null vectors for each joint that involve its link, its rotors and the bodies that carry them, but
-    /// not the carriers alone. Other null vectors, such as a common scale of all parameters, transfer nothing across a joint.
-    fn transfers_across_joints<T: Written>(&self, space: &Echelon<T>, tolerance: f64) -> Vec<usize> {
-        let bodies = self.mechanism.bodies();
-        let is_rotor = |b: usize| matches!(bodies[b].kind, BodyKind::Rotor | BodyKind::SymmetricRotor);
-        let columns = |b: usize| {
-            let block = self.mechanism.parameter_blocks().iter().find(|block| block.body == b);
-            block.map_or(0..0, |block| block.offset..block.offset + block.len)
-        };
-        let rank = |members: &[usize]| {
-            let columns: Vec<usize> = members.iter().flat_map(|&b| columns(b)).collect();
-            let mut span = Echelon::new(columns.len(), Pivot::Largest);
-            for row in space.rows() {
-                let own: Vec<T> = columns.iter().map(|&c| row[c]).collect();
-                if own.iter().any(|x| x.weight() > tolerance) {
-                    span.insert(&own);
-                }
-            }
-            span.rank()
-        };
-        let mut out = vec![0; bodies.len()];
-        for b in (0..bodies.len()).filter(|&b| !is_rotor(b)) {
-            let rotors = (0..bodies.len()).filter(|&r| is_rotor(r) && bodies[r].joint == bodies[b].joint);
-            let own: Vec<usize> =
-                std::iter::once(b).chain(rotors).filter(|&b| !columns(b).is_empty()).collect();
-            let mut all = own.clone();
-            for &member in &own {
-                let mut carrier = bodies[member].parent;
-                // Massless bodies have no parameters.
-                while let Some(c) = carrier.filter(|&c| bodies[c].kind == BodyKind::Massless) {
-                    carrier = bodies[c].parent;
-                }
-                all.extend(carrier.filter(|c| !all.contains(c)));
-            }
-            let width: usize = own.iter().map(|&b| columns(b).len()).sum();
-            out[b] = (width + rank(&all[own.len()..])).saturating_sub(rank(&all));
+    /// Adds the total mass to a row space. A common scale of all parameters changes it; transfers across joints do not.
+    fn add_total_mass<T: Written>(&self, space: &mut Echelon<T>) {
+        let mut row = vec![T::zero(); space.width()];
+        for block in self.mechanism.parameter_blocks().iter().filter(|block| block.len == 10) {
+            row[block.offset] = T::one();
         }
-        out
+        space.insert(&row);
     }
 
     /// Returns the columns that depend on earlier columns; entries up to `tolerance` of the reduced form of a row space

@@ -95,6 +95,11 @@ impl Experiment {
         }
     }
 
+    /// Returns whether a common scale of all parameters changes no measurement.
+    pub fn shows_only_ratios(&self) -> bool {
+        self.is_motion_only() || self.conservation.as_ref().is_some_and(|law| law.axes.is_empty())
+    }
+
     /// Returns whether only the motion of a free flight is measured, so that no force is known.
     pub fn is_motion_only(&self) -> bool {
         self.ballistic && self.measured == Measured::BaseWrench

@@ -91,7 +91,7 @@ fn faults_that_mujoco_tolerates_are_read_with_warnings() {
     let model = mjcf::read(&text, &no_includes).unwrap();
     let expected = [
         "line 5: & is not escaped: read as &amp;",
-        "line 9: & is not escaped: read as &amp;",
+        "line 11: & is not escaped: read as &amp;",
         "line 3: blank lines before <?xml: ignored",
         "line 4: a document type: ignored",
         "line 4: a comment has -- inside: ignored",

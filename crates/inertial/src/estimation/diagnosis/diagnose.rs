@@ -24,9 +24,9 @@ const SHARE: f64 = 0.05;
 /// wrong torque constant. Halves and thirds of clean logs of three arms show at most 50.
 const EVIDENCE_ALONE: f64 = 100.0;
 const SMALL_SHARE: f64 = 0.005;
-/// Smallest share of the squared residual that a spring must explain, and the ratio by which this share must exceed that of every
-/// other deviation.
-const SHARE_OF_SPRING: f64 = 0.3;
+/// Smallest share of the squared residual of its joint that a spring must explain (clean logs of four arms show at most 0.14), and
+/// the ratio by which it must exceed every other deviation.
+const SHARE_OF_SPRING: f64 = 0.5;
 const SPRING_OVER_OTHERS: f64 = 1.5;
 /// Share that a lag must explain to be corrected. The correction is harmless if noise hides most of the effect.
 const SHARE_OF_LAG: f64 = 0.01;
@@ -128,7 +128,7 @@ pub fn diagnose(
     } else {
         check_still_joints(result, excerpt, &names);
         check_outliers(equations, result, excerpt, &names)?;
-        if let Some(deviation) = named(&found).filter(|_| !is_short) {
+        if let Some(deviation) = named(&found, names.len()).filter(|_| !is_short) {
             let (code, message) = reason(deviation);
             result.add_reason(code, Verdict::Doubtful, &message);
         }
@@ -140,14 +140,16 @@ pub fn diagnose(
 }
 
 /// Returns the deviation to report: the one that explains most. A spring, which can imitate other errors, must explain much more.
-fn named(found: &[Deviation]) -> Option<&Deviation> {
+///
+/// The residual of each of the `joints` counts equally, so a joint's own share is larger by this factor.
+fn named(found: &[Deviation], joints: usize) -> Option<&Deviation> {
     let most = |springs: bool| {
         let candidates = found.iter().filter(|d| d.counts() && (d.kind == DeviationKind::Spring) == springs);
         candidates.max_by(|a, b| a.explains.total_cmp(&b.explains))
     };
     let other = most(false);
     let spring = most(true).filter(|spring| {
-        spring.explains >= SHARE_OF_SPRING
+        spring.explains * joints as f64 >= SHARE_OF_SPRING
             && other.is_none_or(|other| spring.explains > SPRING_OVER_OTHERS * other.explains)
     });
     spring.or(other)
