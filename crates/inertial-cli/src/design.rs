@@ -167,7 +167,7 @@ pub struct Args {
     #[arg(long, value_name = "BY", value_parser = choice::<ModelAggregation>(), default_value = defaults().robust_by.word(),
           help_heading = SEARCH, hide_short_help = true)]
     robust_by: ModelAggregation,
-    /// Number of searches that continue, of twice as many from different random motions
+    /// Number of searches from different random motions, of which the better half continues after 30 steps
     #[arg(long, value_name = "N", default_value_t = defaults().starts, help_heading = SEARCH, hide_short_help = true)]
     starts: usize,
     /// Largest number of steps of each search [default: until convergence]

@@ -1,6 +1,6 @@
 //! Design of the most informative motion within limits.
 
-use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use super::certificate::Certificate;
 use super::clearance::CollisionModel;
@@ -23,10 +23,7 @@ use crate::mechanism::Mechanism;
 use crate::optimize::sqp::{Minimizer, SqpResult};
 use crate::{Error, Result};
 
-/// Number of random motions for each search that is continued. Searches from different motions end at different local minima.
-const TRIALS: usize = 2;
-
-/// Number of steps after which the best searches are selected.
+/// Number of steps after which the better half of the searches is selected. Searches that continue end at similar criteria.
 const TRIAL_STEPS: usize = 30;
 
 /// Designs the motion that minimizes the criterion within all limits.
@@ -76,9 +73,7 @@ pub fn design(
     };
     let watched = Watched::new(watch);
     let starts = options.starts.max(1);
-    // Sequences of movements are already selected by their information, one movement after the other.
-    let trials = if movement.is_some() { starts } else { starts * TRIALS };
-    let mut begun: Vec<_> = (0..trials)
+    let mut begun: Vec<_> = (0..starts)
         .into_par_iter()
         // The first search always needs its motion; after a stop request, the others do not.
         .filter(|k| *k == 0 || !watched.is_ended())
@@ -99,16 +94,19 @@ pub fn design(
         })
         .collect::<Result<_>>()?;
     begun.sort_by(|a, b| a.1.best().objective.total_cmp(&b.1.best().objective));
-    begun.truncate(starts);
+    let continued = begun.len().div_ceil(2);
     let mut searches: Vec<SqpResult> = begun
         .into_par_iter()
-        .map(|(mut search, mut minimizer, mut observer)| {
-            minimizer.run(&mut search, usize::MAX, &mut observer);
+        .enumerate()
+        .map(|(rank, (mut search, mut minimizer, mut observer))| {
+            if rank < continued {
+                minimizer.run(&mut search, usize::MAX, &mut observer);
+            }
             minimizer.into_best()
         })
         .collect();
-    let reached = searches.iter().map(|s| s.objective).collect();
     searches.sort_by(|a, b| a.objective.total_cmp(&b.objective));
+    let reached = searches.iter().map(|s| s.objective).collect();
     let check = task.plan.table(options.check_rate)?;
     let mut checker = Search::new(&task, &check, 0.0, 1.0);
     let converged = searches[0].status.is_converged();

@@ -10,7 +10,7 @@ use super::criteria::Value;
 use super::loop_task::{Evaluation, Goal, LoopLimit, LoopMemory, LoopTask};
 use super::motion_search::{LimitValue, MotionSearch, restored};
 use super::plan::{Plan, Table};
-use super::search::NEAR;
+use super::search::{NEAR, is_near_crest};
 use crate::Result;
 use crate::optimize::sqp::{ConstraintRows, Problem};
 
@@ -76,15 +76,13 @@ impl<'t> LoopSearch<'t> {
         self.task.criterion.evaluate(&self.here.information, &self.task.scales, energy)
     }
 
-    /// Returns the constraints that may become active near this point: local maxima of their values.
+    /// Returns the constraints that may become active near this point: local maxima of their values and their neighbours.
     fn near(&self) -> Vec<usize> {
         let count = self.table.count;
         let mut out = Vec::new();
         for (f, values) in self.here.values.iter().enumerate() {
-            let crest = |i: &usize| {
-                (*i == 0 || values[i - 1] <= values[*i]) && (i + 1 == count || values[i + 1] < values[*i])
-            };
-            out.extend((0..count).filter(|&i| values[i] > NEAR).filter(crest).map(|i| f * count + i));
+            let near = (0..count).filter(|&i| values[i] > NEAR && is_near_crest(values, i));
+            out.extend(near.map(|i| f * count + i));
         }
         out
     }

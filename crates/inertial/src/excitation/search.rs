@@ -311,6 +311,15 @@ impl<'t> Search<'t> {
     }
 }
 
+/// Returns whether a sample is a local maximum or next to one. All other values are lower. A maximum moves between samples, so a
+/// step that considers the maximum alone exceeds the limit at the next sample.
+pub(super) fn is_near_crest(values: &[f64], i: usize) -> bool {
+    let crest = |i: usize| {
+        (i == 0 || values[i - 1] <= values[i]) && (i + 1 == values.len() || values[i + 1] < values[i])
+    };
+    (i.saturating_sub(1)..=(i + 1).min(values.len() - 1)).any(crest)
+}
+
 impl MotionSearch for Search<'_> {
     fn plan(&self) -> &Plan {
         &self.task.plan
@@ -358,11 +367,8 @@ impl Problem for Search<'_> {
         let mut gradient = vec![0.0; self.dimension()];
         for f in 0..self.task.limits.len() {
             for i in 0..count {
-                let values = &self.values[f];
-                let value = values[i];
-                // Only local maxima: all values between them are lower.
-                let crest = (i == 0 || values[i - 1] <= value) && (i + 1 == count || values[i + 1] < value);
-                if !(value > NEAR && crest) {
+                let value = self.values[f][i];
+                if !(value > NEAR && is_near_crest(&self.values[f], i)) {
                     continue;
                 }
                 gradient.fill(0.0);
