@@ -1,5 +1,5 @@
-//! Repair of URDF, MJCF and SDF texts that other readers accept although they are not well-formed XML. All byte offsets are preserved after the
-//! escape of `&`, so that writers can edit the escaped text.
+//! Repair of URDF, MJCF and SDF texts that other readers accept although they are not well-formed XML. All byte offsets are
+//! preserved after the escape of `&`, so that writers can edit the escaped text.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
