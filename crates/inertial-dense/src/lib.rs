@@ -18,11 +18,15 @@ use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 mod definite;
 mod portable;
 mod product;
+mod reflections;
+mod simd;
+mod sums;
 mod triangle;
 mod vectorized;
 pub use definite::Definite;
 use portable::Portable;
 pub use product::product;
+pub use sums::{add_products, window_sums};
 pub use triangle::Triangle;
 pub use vectorized::vectorized;
 

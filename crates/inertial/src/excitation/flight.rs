@@ -8,7 +8,7 @@ use super::free_flight::{MomentumState, MomentumStateGradient};
 use super::limits::{DefaultLimits, coordinates};
 use super::plan::Coordinate;
 use super::trajectory::Trajectory;
-use crate::linalg::{Svd, Triangle};
+use crate::linalg::{Svd, Triangle, add_products};
 use crate::mechanism::{Limits, Mechanism};
 use crate::{Error, Result};
 
@@ -207,18 +207,28 @@ impl<'m> Flight<'m> {
 
     /// Computes the Fisher information of the base parameters for given noise of the rates, `Σ KᵀC⁻¹K`.
     pub fn information(&self, coefficients: &[f64], noise: &[f64]) -> Result<DMatrix<f64>> {
-        let rank = self.parameters();
+        let (rank, count) = (self.parameters(), self.samples());
         let parts = self.each(
             coefficients,
-            || (DMatrix::zeros(rank, rank), DMatrix::zeros(6, rank)),
-            |instant, _, _, (sum, rows): &mut (DMatrix<f64>, DMatrix<f64>)| {
+            || (vec![0.0; rank * (rank + 1) / 2], DMatrix::zeros(6 * PART, rank)),
+            |instant, t, _, (sum, rows): &mut (Vec<f64>, DMatrix<f64>)| {
                 let whiten = whitening(&instant.covariance(noise))?;
-                rows.gemm(1.0, &dynamic(&whiten), &instant.k, 0.0);
-                sum.gemm_tr(1.0, rows, rows, 1.0);
+                rows.rows_mut(6 * (t % PART), 6).gemm(1.0, &dynamic(&whiten), &instant.k, 0.0);
+                if (t + 1) % PART == 0 || t + 1 == count {
+                    add_products(rows.as_slice(), 6 * PART, rank, sum);
+                }
                 Ok(())
             },
         )?;
-        Ok(parts.into_iter().fold(DMatrix::zeros(rank, rank), |sum, (part, _)| sum + part))
+        let mut information = DMatrix::zeros(rank, rank);
+        for (sum, _) in parts {
+            let mut entries = sum.into_iter();
+            for i in 0..rank {
+                (i..rank).zip(&mut entries).for_each(|(j, x)| information[(i, j)] += x);
+            }
+        }
+        information.fill_lower_triangle_with_upper_triangle();
+        Ok(information)
     }
 
     /// Computes the gradient of `tr(W Σ KᵀC⁻¹K)` with respect to the coefficients, for a constant symmetric `weight` W.

@@ -12,7 +12,7 @@
 use nalgebra::{DMatrix, Matrix6, Vector3, Vector6};
 
 use crate::mechanism::{Base, Mechanism};
-use crate::spatial::{Force, Inertia, Motion, Parameters, Pose, body_regressor};
+use crate::spatial::{Force, Inertia, Motion, Parameters, Pose, momentum_columns};
 use crate::{Error, Result};
 
 /// Motion of one body due to one joint coordinate.
@@ -197,12 +197,9 @@ impl<'m> MomentumState<'m> {
         for (j, &(i, c)) in self.columns.iter().enumerate() {
             if i != body {
                 body = i;
-                let own = self.poses[i].pull_motion(&self.twists[i]);
-                // For zero velocity the body regressor is linear in the acceleration, and I(π) a for a = V is the momentum.
-                block = body_regressor(&Motion::zero(), &own);
+                block = momentum_columns(&self.twists[i], &self.poses[i]);
             }
-            let column = Force::from_vector(&block.column(c).into_owned());
-            let column = self.poses[i].push_force(&column).to_vector();
+            let column = block.column(c);
             self.k.fixed_view_mut::<6, 1>(0, j).copy_from(&column);
         }
     }

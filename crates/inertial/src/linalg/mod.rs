@@ -15,8 +15,8 @@ pub use double::Double;
 pub use echelon::{Echelon, Gap, Pivot};
 pub use field::{First, Gf, Number, Second, Shadow, SplitMix};
 pub use inertial_dense::{
-    Cholesky, Definite, PivotedQr, Rank, Svd, SymmetricEigen, Triangle, null_space, product, rank,
-    singular_values, symmetric_eigen, symmetric_eigenvalues, vectorized,
+    Cholesky, Definite, PivotedQr, Rank, Svd, SymmetricEigen, Triangle, add_products, null_space, product,
+    rank, singular_values, symmetric_eigen, symmetric_eigenvalues, vectorized, window_sums,
 };
 pub(crate) use ldl::{ldl, ldl_solve};
 pub use pivoting::FullPivots;

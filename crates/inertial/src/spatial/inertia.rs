@@ -182,3 +182,48 @@ pub fn body_regressor<T: Field>(v: &Motion<T>, a: &Motion<T>) -> SMatrix<T, 6, 1
     }
     y
 }
+
+/// Computes the 6×10 matrix `M` with `M π = I(π) v`, the momentum of a body: rows `[angular; linear]`. The parameters `π` are those in the
+/// frame of the body at `pose`; the twist `v` of the body and its momentum are about the origin to which `pose` refers, in its axes.
+pub(crate) fn momentum_columns(v: &Motion<f64>, pose: &Pose<f64>) -> SMatrix<f64, 6, 10> {
+    let (w, p) = (&v.angular, &pose.translation);
+    // Velocity of the origin of the body.
+    let d = v.linear + w.cross(p);
+    let axes = [0, 1, 2].map(|k| pose.rotation.column(k).into_owned());
+    let along = [0, 1, 2].map(|k| axes[k].dot(w));
+    let mut out = SMatrix::<f64, 6, 10>::zeros();
+    let mut set = |column: usize, angular: Vector3<f64>, linear: Vector3<f64>| {
+        out.fixed_view_mut::<3, 1>(0, column).copy_from(&angular);
+        out.fixed_view_mut::<3, 1>(3, column).copy_from(&linear);
+    };
+    set(0, p.cross(&d), d);
+    for (k, axis) in axes.iter().enumerate() {
+        let linear = w.cross(axis);
+        set(1 + k, axis.cross(&d) + p.cross(&linear), linear);
+    }
+    for (k, (i, j)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
+        let angular = if i == j { axes[i] * along[i] } else { axes[i] * along[j] + axes[j] * along[i] };
+        set(4 + k, angular, Vector3::zeros());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spatial::rotation_from_rpy;
+    use nalgebra::vector;
+
+    #[test]
+    fn momentum_columns_are_momenta_of_unit_bodies() {
+        let pose = Pose::new(rotation_from_rpy(0.3, -1.1, 2.0), vector![0.4, -0.7, 1.3]);
+        let v = Motion::new(vector![0.9, -0.2, 0.5], vector![-1.0, 0.6, 0.8]);
+        let columns = momentum_columns(&v, &pose);
+        for k in 0..10 {
+            let mut unit = Parameters::zeros();
+            unit[k] = 1.0;
+            let momentum = Inertia::from_parameters(&unit).transformed(&pose).apply(&v).to_vector();
+            assert!((columns.column(k) - momentum).amax() < 1e-14, "{k}");
+        }
+    }
+}

@@ -12,6 +12,7 @@ mod regroup;
 mod vector;
 
 pub use field::Field;
+pub(crate) use inertia::momentum_columns;
 pub use inertia::{Inertia, PARAMETER_NAMES, Parameters, body_regressor};
 pub use pose::{Pose, quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy, skew};
 pub use pseudo::PseudoInertia;

@@ -1,10 +1,10 @@
 //! Total momentum and its regressor.
 
 use crate::Result;
-use crate::dynamics::algorithms::wrench::write_wrench_block;
+use crate::dynamics::algorithms::wrench::write_columns;
 use crate::dynamics::{Frame, Workspace, body_velocities, expect_len};
 use crate::mechanism::Mechanism;
-use crate::spatial::{Force, Motion, body_regressor};
+use crate::spatial::{Force, momentum_columns};
 
 /// Velocities and momenta of a free-flying robot, stored sample by sample.
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +67,9 @@ pub fn momentum_regressor(
     body_velocities(mechanism, workspace, q, v)?;
     let seen_from = frame.pose(mechanism, workspace).inverse();
     for block in mechanism.parameter_blocks() {
-        // At zero velocity the body regressor is linear in the acceleration, and I(π) a for a = V is the momentum.
-        let y = body_regressor(&Motion::zero(), &workspace.velocity[block.body]);
-        write_wrench_block(mechanism, out, block, &y, &(seen_from * workspace.in_world[block.body]));
+        let pose = seen_from * workspace.in_world[block.body];
+        let twist = pose.push_motion(&workspace.velocity[block.body]);
+        write_columns(mechanism, out, block, &momentum_columns(&twist, &pose));
     }
     Ok(())
 }

@@ -78,8 +78,13 @@ pub fn base_wrench_regressor(
     let seen_from = Frame::Base.pose(mechanism, workspace).inverse();
     for block in mechanism.parameter_blocks() {
         let i = block.body;
-        let y = body_regressor(&workspace.velocity[i], &proper_acceleration(mechanism, workspace, i));
-        write_wrench_block(mechanism, out, block, &y, &(seen_from * workspace.in_world[i]));
+        let mut y = body_regressor(&workspace.velocity[i], &proper_acceleration(mechanism, workspace, i));
+        let pose = seen_from * workspace.in_world[i];
+        for mut column in y.column_iter_mut() {
+            let wrench = pose.push_force(&Force::from_vector(&column.clone_owned()));
+            column.copy_from(&wrench.to_vector());
+        }
+        write_columns(mechanism, out, block, &y);
     }
     Ok(())
 }
@@ -90,21 +95,19 @@ fn proper_acceleration(mechanism: &Mechanism, workspace: &Workspace, i: usize) -
     workspace.acceleration[i] - Motion::new(Vector3::zeros(), gravity)
 }
 
-/// Writes the columns of one body with frame `pose` into a `6 × np` regressor with the linear rows first.
-pub(crate) fn write_wrench_block(
+/// Writes the columns of one body, rows `[moment; force]`, into a `6 × np` regressor with the linear rows first.
+pub(crate) fn write_columns(
     mechanism: &Mechanism,
     out: &mut [f64],
     block: &ParameterBlock,
-    y: &SMatrix<f64, 6, 10>,
-    pose: &Pose<f64>,
+    columns: &SMatrix<f64, 6, 10>,
 ) {
     let np = mechanism.parameter_count();
     for c in 0..block.len {
-        let column = y.column(10 - block.len + c).into_owned();
-        let Force { angular, linear } = pose.push_force(&Force::from_vector(&column));
+        let column = columns.column(10 - block.len + c);
         for r in 0..3 {
-            out[r * np + block.offset + c] = linear[r];
-            out[(3 + r) * np + block.offset + c] = angular[r];
+            out[r * np + block.offset + c] = column[3 + r];
+            out[(3 + r) * np + block.offset + c] = column[r];
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Consecutive blocks of a log, whose sums of products are stored separately for standard errors and model tests.
 
-use crate::estimation::reduction::sum_products::dot;
-use crate::linalg::{Triangle, vectorized};
+use crate::linalg::{Triangle, add_products, vectorized};
 
 /// Number of blocks of one log.
 pub const BLOCKS: usize = 16;
@@ -60,14 +59,7 @@ impl Gram {
     /// Adds the first `width` columns of rows that are given column by column.
     pub fn add_rows(&mut self, columns: &[f64], rows: usize, width: usize) {
         self.upper.resize(width * (width + 1) / 2, 0.0);
-        vectorized(|| {
-            let mut entries = self.upper.iter_mut();
-            for i in 0..width {
-                for (j, entry) in (i..width).zip(&mut entries) {
-                    *entry += dot(&columns[i * rows..(i + 1) * rows], &columns[j * rows..(j + 1) * rows]);
-                }
-            }
-        });
+        add_products(columns, rows, width, &mut self.upper);
         self.rows += rows;
     }
 

@@ -10,6 +10,5 @@ pub(crate) mod row_filter;
 pub(crate) mod rows;
 pub(crate) mod source;
 pub(crate) mod stored;
-pub(crate) mod sum_products;
 pub(crate) mod summary;
 pub(crate) mod term_columns;

@@ -9,9 +9,8 @@ use crate::estimation::reduction::factor::{Factor, LAGS};
 use crate::estimation::reduction::measurements::{Huber, Measurements};
 use crate::estimation::reduction::row_filter::RowFilter;
 use crate::estimation::reduction::rows::{BLOCK, RowBlock, Visitor};
-use crate::estimation::reduction::sum_products::{dot, dots};
 use crate::estimation::reduction::term_columns::ShaftSpeeds;
-use crate::linalg::{Triangle, vectorized};
+use crate::linalg::{Triangle, window_sums};
 
 /// Approximate number of differences of rows that are stored; more are not needed for whiteness tests.
 const DIFFERENCES: usize = 2048;
@@ -27,6 +26,8 @@ pub(crate) struct Reduction<'d> {
     /// Samples at which rows are centred.
     centres: Range<usize>,
     kept: Vec<usize>,
+    /// First value in the window of each kept row.
+    starts: Vec<usize>,
     block: Vec<f64>,
     /// Rows of the current chunk that belong to one block of the log.
     part: Vec<f64>,
@@ -100,7 +101,8 @@ impl<'d> Reduction<'d> {
             equations.channels.iter().map(channel).collect()
         };
         let waiting = data.filter.map_or_else(Vec::new, waiting);
-        let (kept, block, part, pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (kept, starts, pairs) = (Vec::new(), Vec::new(), Vec::new());
+        let (block, part) = (Vec::new(), Vec::new());
         let open = |channel: &Channel| OpenBlock {
             number: 0,
             rows: 0,
@@ -109,7 +111,7 @@ impl<'d> Reduction<'d> {
         let blocks = data.blocks.is_some_and(|plan| plan != BlockPlan::NONE);
         let open = if blocks { equations.channels.iter().map(open).collect() } else { Vec::new() };
         let speeds = ShaftSpeeds::default();
-        Self { data, equations, factors, centres, kept, block, part, speeds, pairs, waiting, open }
+        Self { data, equations, factors, centres, kept, starts, block, part, speeds, pairs, waiting, open }
     }
 
     /// Processes the remaining rows after the last sample.
@@ -159,11 +161,13 @@ impl<'d> Reduction<'d> {
         // Rows that are not used: their columns, and the unfiltered force.
         let is_measured = self.data.measured.is_none_or(|measured| measured[row]);
         self.kept.extend(whole.clone().filter(|c| is_measured && !counts(c)));
+        self.starts.clear();
+        self.starts.extend(self.kept.iter().map(|&c| start(c)));
         for (k, column) in waiting.columns.chunks_exact(waiting.room).enumerate() {
             if k + 1 == width {
                 self.block.extend(self.kept.iter().map(|&c| column[c - waiting.first]));
             } else if k + 2 < width {
-                append_means(filter.column_weights(), column, (&self.kept, before), &mut self.block);
+                append_means(filter.column_weights(), column, &self.starts, &mut self.block);
             }
         }
         let rows = self.kept.len();
@@ -172,6 +176,8 @@ impl<'d> Reduction<'d> {
         }
         self.kept.clear();
         self.kept.extend(whole.clone().filter(counts));
+        self.starts.clear();
+        self.starts.extend(self.kept.iter().map(|&c| start(c)));
         self.block.clear();
         for (k, column) in waiting.columns.chunks_exact(waiting.room).enumerate() {
             // The last column, the unfiltered force, is copied without filtering.
@@ -180,7 +186,7 @@ impl<'d> Reduction<'d> {
             } else {
                 let force = k + 2 >= width;
                 let weights = if force { filter.weights() } else { filter.column_weights() };
-                append_means(weights, column, (&self.kept, before), &mut self.block);
+                append_means(weights, column, &self.starts, &mut self.block);
             }
         }
         waiting.next += whole.len() * every;
@@ -322,21 +328,11 @@ impl Visitor for Reduction<'_> {
     }
 }
 
-/// Appends the weighted sums of the values from each of the `centres` minus `before` on.
-fn append_means(weights: &[f64], column: &[f64], (centres, before): (&[usize], usize), out: &mut Vec<f64>) {
+/// Appends the weighted sums of the values from each of `starts` on.
+fn append_means(weights: &[f64], column: &[f64], starts: &[usize], out: &mut Vec<f64>) {
     let first = out.len();
-    out.resize(first + centres.len(), 0.0);
-    let values = |centre: usize| &column[centre - before..centre - before + weights.len()];
-    vectorized(|| {
-        let (fours, rest) = out[first..].as_chunks_mut();
-        let (centres, rest_centres) = centres.as_chunks::<4>();
-        for (out, centres) in fours.iter_mut().zip(centres) {
-            *out = dots(weights, centres.map(values));
-        }
-        for (out, &centre) in rest.iter_mut().zip(rest_centres) {
-            *out = dot(weights, values(centre));
-        }
-    });
+    out.resize(first + starts.len(), 0.0);
+    window_sums(weights, column, starts, &mut out[first..]);
 }
 
 /// Multiplies rows by the square root of their Huber weight.
