@@ -10,7 +10,7 @@ use inertial::estimation::{
 };
 use inertial::excitation::{Columns, Criterion, Evaluator, States};
 use inertial::identifiability::certificate::Question;
-use inertial::identifiability::drng::{Graph, null_vectors};
+use inertial::identifiability::drng::numeric_null_vectors;
 use inertial::identifiability::loops::Loops;
 use inertial::identifiability::{AnalyzeOptions, Experiment, Regime, Rpna, Topology, analyze};
 use inertial::linalg::First;
@@ -268,7 +268,7 @@ impl Bench<'_> {
         }
         let assembled = ExactAssembly::new(m, &geometry, closed.assembled(), DEFAULT_SNAP).to::<f64>();
         self.measure("drng", states, |_| {
-            black_box(null_vectors(&Graph::new(&assembled)));
+            black_box(numeric_null_vectors(&assembled));
             Ok(())
         })?;
         self.measure("certificate", states, |_| {

@@ -43,7 +43,7 @@ const table = (head, rows, label, text = []) => el("div", { class: "scroll", tab
 /** A value with its standard error, where it has one. */
 const withError = (x, error, n = 5) => (Number.isFinite(error) ? `${digits(x, n)} ± ${digits(error, 2)}` : digits(x, n));
 /** Width of a drawing in its section, so that its letters keep their size. */
-const drawingWidth = () => Math.max(300, Math.min(900, main.clientWidth - 80));
+const drawingWidth = () => Math.max(300, Math.min(1540, main.clientWidth - 80));
 const SVG = "http://www.w3.org/2000/svg";
 const shape = (name, attributes, ...children) => {
   const out = document.createElementNS(SVG, name);

@@ -30,7 +30,7 @@ pub use points::Points;
 use nalgebra::{Matrix4, Vector3, Vector4};
 
 use crate::linalg::Number;
-use crate::mechanism::ParameterBlock;
+use crate::mechanism::{Assembled, ParameterBlock};
 use crate::spatial::{Inertia, PseudoInertia};
 
 /// Reason why a vector is null.
@@ -111,6 +111,12 @@ fn product<T: Number>(a: &Vector4<T>, b: &Vector4<T>) -> Matrix4<T> {
 
 fn infinite<T: Number>(v: &Vector3<T>) -> Vector4<T> {
     v.push(T::zero())
+}
+
+/// Generates null vectors by the principles in floating point. This function is compiled with the library, whereas callers compile the
+/// generic ones with their own settings.
+pub fn numeric_null_vectors(assembled: &Assembled<f64>) -> Vec<NullVector<f64>> {
+    null_vectors(&Graph::new(assembled))
 }
 
 /// Generates null vectors by the principles (algorithm 4); they may be linearly dependent.
