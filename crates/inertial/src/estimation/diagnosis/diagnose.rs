@@ -251,6 +251,12 @@ impl Deviation {
         evident && self.kind.range().contains(&self.value.abs())
     }
 
+    /// Returns whether this is a lag that is significant and explains enough of the residual to be corrected.
+    pub fn is_certain_lag(&self) -> bool {
+        let certain = self.value.abs() >= LEAST_LAG && self.is_evident(EVIDENCE, SHARE_OF_LAG);
+        certain && self.kind == DeviationKind::Lag
+    }
+
     /// Returns the squared ratio of the value to its standard error.
     fn evidence(&self) -> f64 {
         (self.value / self.std_error).powi(2)
@@ -265,9 +271,7 @@ impl Identification {
     /// Returns the lag of the torques if it is significant and explains more of the residual than any other deviation except springs.
     pub fn certain_lag(&self) -> Option<&Deviation> {
         let others = self.deviations.iter().filter(|d| d.kind != DeviationKind::Spring);
-        let most = others.max_by(|a, b| a.explains.total_cmp(&b.explains))?;
-        let certain = most.value.abs() >= LEAST_LAG && most.is_evident(EVIDENCE, SHARE_OF_LAG);
-        (certain && most.kind == DeviationKind::Lag).then_some(most)
+        others.max_by(|a, b| a.explains.total_cmp(&b.explains)).filter(|most| most.is_certain_lag())
     }
 
     /// Returns the remaining lag after a correction, if it is significant.
@@ -276,6 +280,15 @@ impl Identification {
         let is_left =
             left.value.abs() >= LEAST_LAG && left.value.powi(2) >= EVIDENCE_OF_REST * left.std_error.powi(2);
         is_left.then_some(left)
+    }
+
+    /// Sets the deviations of a result that was not [diagnosed](diagnose), and adds a reason for the one that explains most, if it
+    /// counts.
+    pub fn set_deviations(&mut self, found: Vec<Deviation>) {
+        if let Some((code, message)) = named(&found, 1).map(reason) {
+            self.add_reason(code, Verdict::Doubtful, &message);
+        }
+        self.deviations = found;
     }
 
     /// Records that a lag was corrected before this fit. The remaining lag of the fit refines it.
@@ -339,8 +352,8 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
         DeviationKind::Lag => (
             ReasonCode::Lag,
             format!(
-                "the torques lag the motion by {} ms; {share}; align their clocks or \
-                 filters",
+                "the {} lag the motion by {} ms; {share}; align their clocks or filters",
+                if of.is_empty() { "torques" } else { "readings of the force/torque sensor" },
                 number(1e3)
             ),
         ),
