@@ -32,9 +32,6 @@ const SPRING_OVER_OTHERS: f64 = 1.5;
 const SHARE_OF_LAG: f64 = 0.01;
 /// Squared ratio of the remaining lag to its standard error, from which a corrected lag is corrected once more.
 const EVIDENCE_OF_REST: f64 = 9.0;
-/// Smallest ratio of the lag in the whole band to that in the low band. A joint that reverses a few times in a short log can look like
-/// a lag in the low band, where its friction is smoothed.
-const LEAST_AGREEMENT: f64 = 0.1;
 /// Squared ratio of a deviation to its standard error that is needed in the low band too.
 const EVIDENCE_IN_BOTH: f64 = 9.0;
 /// Smallest number of samples of a diagnosis.
@@ -169,8 +166,7 @@ fn with_low_band(mut found: Vec<Deviation>, low: &[Deviation]) -> Vec<Deviation>
         let is_better = if own.kind == DeviationKind::Lag {
             let (whole, in_low_band) = (own.evidence(), other.evidence());
             let clearer = whole <= in_low_band.max(EVIDENCE);
-            let lag_shown = agree && own.value.abs() >= LEAST_AGREEMENT * other.value.abs();
-            clearer && (in_low_band < EVIDENCE || (lag_explains_most(other) && lag_shown))
+            clearer && (in_low_band < EVIDENCE || (lag_explains_most(other) && agree))
         } else {
             !(agree && other.is_evident(EVIDENCE_IN_BOTH, SMALL_SHARE))
         };
