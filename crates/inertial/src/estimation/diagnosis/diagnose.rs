@@ -24,6 +24,10 @@ const SHARE: f64 = 0.05;
 /// wrong torque constant. Halves and thirds of clean logs of three arms show at most 50.
 const EVIDENCE_ALONE: f64 = 100.0;
 const SMALL_SHARE: f64 = 0.005;
+/// Smallest wrong torque constant for which a smaller share is sufficient as well, and that share. Friction that depends on the load
+/// looks like a gain of up to 12 % on clean logs of four arms.
+const LARGE_GAIN: f64 = 0.15;
+const SHARE_OF_GAIN: f64 = 0.02;
 /// Smallest share of the squared residual of its joint that a spring must explain (clean logs of four arms show at most 0.14), and
 /// the ratio by which it must exceed every other deviation.
 const SHARE_OF_SPRING: f64 = 0.5;
@@ -243,7 +247,9 @@ fn check_outliers(
 impl Deviation {
     /// Returns whether the deviation is large, significant and explains much of the residual.
     fn counts(&self) -> bool {
-        let evident = self.is_evident(EVIDENCE, SHARE) || self.is_evident(EVIDENCE_ALONE, SMALL_SHARE);
+        let is_large_gain = self.kind == DeviationKind::Gain && self.value.abs() >= LARGE_GAIN;
+        let share = if is_large_gain { SHARE_OF_GAIN } else { SHARE };
+        let evident = self.is_evident(EVIDENCE, share) || self.is_evident(EVIDENCE_ALONE, SMALL_SHARE);
         evident && self.kind.range().contains(&self.value.abs())
     }
 
