@@ -97,6 +97,13 @@ pub enum Note {
         /// Standard error of the lag.
         std_error: f64,
     },
+    /// Lag of the readings of a force/torque sensor behind the motion that was corrected.
+    SensorLag {
+        /// Lag (s).
+        seconds: f64,
+        /// Standard error of the lag.
+        std_error: f64,
+    },
     /// Search that ended before convergence.
     NotConverged(SearchEnd),
     /// Mesh that cannot be shown.
@@ -158,6 +165,7 @@ impl Coded for Note {
             Self::ActLikeLinks(_) => "act-like-links",
             Self::BaseHeld => "base-held",
             Self::Lag { .. } => "lag",
+            Self::SensorLag { .. } => "sensor-lag",
             Self::NotConverged(_) => "not-converged",
             Self::Mesh { .. } => "mesh",
             Self::LeftOut { .. } => "left-out",
@@ -251,8 +259,9 @@ impl Note {
                 )
             }
             Self::BaseHeld => format!("the base is held still: {} X,A lets it move", spell("base-motion")),
-            Self::Lag { seconds, std_error } => format!(
-                "the torques are recorded {} ± {} ms {} than the motion; this is corrected ({} {} sets the same lag)",
+            Self::Lag { seconds, std_error } | Self::SensorLag { seconds, std_error } => format!(
+                "the {} are recorded {} ± {} ms {} than the motion; this is corrected ({} {} sets the same lag)",
+                if matches!(self, Self::Lag { .. }) { "torques" } else { "readings of the sensor" },
                 significant(1e3 * seconds.abs(), 3),
                 significant(1e3 * std_error, 1),
                 if *seconds < 0.0 { "earlier" } else { "later" },

@@ -62,7 +62,8 @@ pub struct Options {
     pub filter: Filter,
     /// Rate (Hz) of the uniform grid before filtering, instead of the log's own.
     pub resample: Option<f64>,
-    /// Delay (s) of the torques relative to the motion: they are taken that much later. Negative if they are early.
+    /// Delay (s) of the torques and of the readings of a force/torque sensor (`ft.*`) relative to the motion: they are taken that much
+    /// later. Negative if they are early.
     pub lag: f64,
     /// Decimation after filtering: every n-th sample is kept. 0 selects n by the cut-off, 1 keeps all.
     pub decimate: usize,

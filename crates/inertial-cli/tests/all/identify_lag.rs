@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{Folder, run};
+use crate::payload;
 
-/// Delays the torques of a CSV text by the given number of rows.
+/// Delays the torques and the readings of a sensor in a CSV text by the given number of rows.
 fn delayed(text: &str, rows: usize) -> String {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    let torque: Vec<bool> = lines[0].iter().map(|name| name.starts_with("tau.")).collect();
+    let is_force = |name: &&str| name.starts_with("tau.") || name.starts_with("ft.");
+    let torque: Vec<bool> = lines[0].iter().map(is_force).collect();
     let mut out = lines[0].join(",") + "\n";
     for i in rows + 1..lines.len() {
         let cells: Vec<&str> =
@@ -68,6 +70,40 @@ fn a_torque_lag_is_estimated_corrected_and_reported() {
     assert!(without.status == 0 && !without.stderr.contains("as recorded"), "{}", without.stderr);
     let beyond = run(&["identify", "builtin:planar-2r", &late, "--lag", "1e9"]);
     assert_eq!((beyond.status, beyond.stderr.lines().count()), (2, 1), "{}", beyond.stderr);
+}
+
+/// The lag of a force/torque sensor was not estimated: 50 ms too late, its payload had half of the inertia, and the verdict was good.
+#[test]
+fn a_late_force_sensor_is_corrected_and_reported() {
+    let folder = Folder::new();
+    let model = folder.file("arm.urdf", payload::ARM);
+    for imu in [false, true] {
+        let text = payload::sensor_log(3000, imu, false);
+        let late = folder.file("late.csv", delayed(&text, 10));
+        let call = ["identify", &model, &late, "--payload", "sensor", "--json"];
+        let found = run(&call);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        let json = found.json();
+        let lag = &json["lag"];
+        // Lag of ten samples at 200 Hz.
+        assert!((lag["value"].as_f64().unwrap() - 0.05).abs() < 5e-4, "{lag}");
+        assert!(found.stderr.contains("the readings of the sensor are recorded 50"), "{}", found.stderr);
+        assert!(found.stderr.contains("this is corrected (--lag 0.05"), "{}", found.stderr);
+        assert_eq!(json["verdict"], "good");
+        let inertia = |json: &serde_json::Value| json["bodies"][0]["inertia"]["ixx"].as_f64().unwrap();
+        let truth =
+            run(&["identify", &model, &folder.file("log.csv", text), "--payload", "sensor", "--json"]);
+        let truth = truth.json();
+        assert!(truth["lag"].is_null() && truth["verdict"] == "good", "{}", truth["lag"]);
+        assert!((inertia(&json) / inertia(&truth) - 1.0).abs() < 0.01);
+        // A lag that is not corrected makes the result doubtful; a given one is applied.
+        let left = run(&[&call[..], &["--lag", "0"]].concat()).json();
+        assert!(left["lag"].is_null() && left["verdict"] == "doubtful", "{left}");
+        assert_eq!(left["reasons"][0]["code"], "lag");
+        assert!((inertia(&left) / inertia(&truth) - 1.0).abs() > 0.1);
+        let given = run(&[&call[..], &["--lag", "0.05"]].concat()).json();
+        assert!((inertia(&given) / inertia(&json) - 1.0).abs() < 0.01 && given["verdict"] == "good");
+    }
 }
 
 /// A torque that one of two logs lacks does not count as zero in the unfiltered residual.

@@ -1,4 +1,4 @@
-//! Correction of a known delay of the torques relative to the motion.
+//! Correction of a known delay of the forces relative to the motion: torques, and readings of a force/torque sensor.
 
 use std::ops::Range;
 
@@ -6,16 +6,21 @@ use crate::Result;
 use crate::clean::resample::Sink;
 use crate::columns::layout::Layout;
 
-/// Delay of rows on a uniform grid, whose torques are taken at a later time, with cubic interpolation through four samples.
+/// Start of the names of the readings of a force/torque sensor.
+const SENSOR: &str = "ft.";
+
+/// Delay of rows on a uniform grid, whose forces are taken at a later time, with cubic interpolation through four samples.
 pub(crate) struct Delay {
+    /// Name of what is late.
+    pub what: &'static str,
     width: usize,
-    /// Places of the torques in a row.
+    /// Places of the forces in a row.
     places: Vec<usize>,
-    /// Marks of the torques.
+    /// Marks of the forces.
     doubt: u64,
-    /// Number of steps from a row to the row before its torques.
+    /// Number of steps from a row to the row before its forces.
     whole: isize,
-    /// Weights of the four rows around the torques.
+    /// Weights of the four rows around the forces.
     weights: [f64; 4],
     /// Rows that are still needed, with their marks, and the index of the first.
     rows: Vec<f64>,
@@ -28,9 +33,11 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    /// Creates the correction of torques that are `steps` steps late (early if negative); `None` for zero steps.
+    /// Creates the correction of forces that are `steps` steps late (early if negative); `None` for zero steps.
     pub fn new(layout: &Layout, steps: f64) -> Option<Self> {
-        let mut places: Vec<usize> = layout.tau.iter().flatten().copied().collect();
+        let of_sensor = |place: &&usize| layout.names[**place].starts_with(SENSOR);
+        let sensor = || layout.extra.iter().filter(of_sensor);
+        let mut places: Vec<usize> = layout.tau.iter().flatten().chain(sensor()).copied().collect();
         places.sort_unstable();
         places.dedup();
         if steps == 0.0 || places.is_empty() {
@@ -38,6 +45,7 @@ impl Delay {
         }
         let f = steps - steps.floor();
         Some(Self {
+            what: if sensor().next().is_some() { "sensor" } else { "torque" },
             width: layout.width(),
             doubt: places.iter().map(|&place| layout.doubt(place)).fold(0, |all, one| all | one),
             places,
@@ -57,7 +65,7 @@ impl Delay {
         })
     }
 
-    /// Adds rows, and emits those whose torques are known.
+    /// Adds rows, and emits those whose forces are known.
     pub fn push(&mut self, rows: &[f64], marks: &[u64], sink: &mut Sink<'_>) -> Result<()> {
         self.rows.extend_from_slice(rows);
         self.marks.extend_from_slice(marks);
@@ -66,13 +74,13 @@ impl Delay {
         self.emit(self.next..seen.saturating_sub(reach).max(self.next), seen, sink)
     }
 
-    /// Emits the last rows. Torques beyond the end of the log are not used.
+    /// Emits the last rows. Forces beyond the end of the log are not used.
     pub fn finish(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         let seen = self.first + self.marks.len();
         self.emit(self.next..seen, seen, sink)
     }
 
-    /// Emits the rows of a range with delayed torques; `seen` is the number of rows added so far.
+    /// Emits the rows of a range with delayed forces; `seen` is the number of rows added so far.
     fn emit(&mut self, range: Range<usize>, seen: usize, sink: &mut Sink<'_>) -> Result<()> {
         self.values.clear();
         self.bridged.clear();
@@ -81,8 +89,8 @@ impl Delay {
             let start = self.values.len();
             self.values.extend_from_slice(&self.rows[own * self.width..(own + 1) * self.width]);
             let mut mark = self.marks[own];
-            let mut torques = [0usize; 4];
-            for (step, at) in (self.whole - 1..).zip(&mut torques) {
+            let mut around = [0usize; 4];
+            for (step, at) in (self.whole - 1..).zip(&mut around) {
                 let wanted = i.checked_add_signed(step);
                 let known = wanted.filter(|row| (self.first..seen).contains(row));
                 if known.is_none() {
@@ -93,7 +101,7 @@ impl Delay {
                 mark |= self.marks[*at];
             }
             for &place in &self.places {
-                let parts = torques.iter().zip(self.weights);
+                let parts = around.iter().zip(self.weights);
                 self.values[start + place] =
                     parts.map(|(at, w)| w * self.rows[at * self.width + place]).sum();
             }

@@ -248,8 +248,12 @@ impl PreparedLog {
         let row_filter = if grid.is_direct() { row_filter.map(|f| f.sampled(every)) } else { row_filter };
         let mut recorder = Recorder::new(&layout, &record, &grid, every, smear);
         let delay = Delay::new(&layout, options.lag / grid.step);
-        if delay.is_some() {
-            notes.push(format!("a torque lag of {} ms was corrected", significant(1e3 * options.lag, 4)));
+        if let Some(delay) = &delay {
+            notes.push(format!(
+                "a {} lag of {} ms was corrected",
+                delay.what,
+                significant(1e3 * options.lag, 4)
+            ));
         }
         recorder.run(&grid, delay, &mut rows, kernel, &mut |share| watch(READ + (1.0 - READ) * share))?;
         drop(rows);

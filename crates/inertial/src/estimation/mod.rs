@@ -71,6 +71,7 @@ pub use payload::force_sensor::{SensorMotion, SingleBody, WRENCH_NAMES, Wrenches
 pub use payload::identify::{TRACE_OF_PRIOR, Unloaded, identify_payload};
 pub use payload::imu_noise::{Compensated, ImuNoise};
 pub use payload::link::PayloadLink;
+pub use payload::sensor_lag::{SensorLog, sensor_lag};
 pub use reduction::blocks::{BLOCKS, BlockPlan};
 pub use reduction::measurements::{Huber, Measurements};
 pub use reduction::online::Online;

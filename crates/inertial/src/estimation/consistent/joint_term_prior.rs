@@ -25,7 +25,7 @@ use crate::estimation::reduction::summary::Summary;
 use crate::mechanism::{Body, BodyKind, Mechanism};
 
 /// Lower limit of the forces and rotor inertias of a joint, relative to the largest of the robot.
-const LEAST: f64 = 0.1;
+pub(crate) const LEAST: f64 = 0.1;
 
 /// Number of standard errors from which a term counts as determined by least squares.
 const CLEAR: f64 = 3.0;
@@ -108,7 +108,7 @@ pub(crate) fn grounded_rotor_widths(equations: &Equations<'_>, prior: &Prior) ->
 
 /// Computes the widths of the priors of rotors, reflected to each velocity coordinate. `least` is the lower limit relative to the
 /// largest inertia of the robot.
-fn rotor_widths(mechanism: &Mechanism, prior: &Prior, least: f64) -> Result<Vec<f64>> {
+pub(crate) fn rotor_widths(mechanism: &Mechanism, prior: &Prior, least: f64) -> Result<Vec<f64>> {
     let mut parameters = vec![0.0; mechanism.parameter_count()];
     for block in mechanism.parameter_blocks().iter().filter(|b| b.len == 10) {
         let own = prior.bodies[block.body].parameters();

@@ -10,7 +10,7 @@ use crate::mechanism::Mechanism;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DeviationKind {
-    /// Lag of the torques behind the motion (s).
+    /// Lag of the torques, or of the readings of a force/torque sensor, behind the motion (s).
     Lag,
     /// Angle between the base and its orientation in the model (rad), from a change of the direction of gravity.
     Tilt,
@@ -30,7 +30,7 @@ pub enum DeviationKind {
 pub struct Deviation {
     /// Kind of the deviation.
     pub kind: DeviationKind,
-    /// Joint, or direction of a tilt; absent if it applies to all joints.
+    /// Joint, direction of a tilt, or `ft` for a force/torque sensor; absent if it applies to all joints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// Value, in the unit of the kind.

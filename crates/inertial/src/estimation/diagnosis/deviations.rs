@@ -12,6 +12,7 @@ use crate::estimation::diagnosis::deviation::{Deviation, DeviationKind, OtherLen
 use crate::estimation::diagnosis::excerpt::{Excerpt, LAGS};
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::identification::result::Identification;
+use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::blocks::{BLOCKS, Gram};
 use crate::estimation::reduction::rows::{RowBlock, Visitor};
@@ -113,6 +114,18 @@ fn candidates(
     Ok(out)
 }
 
+/// Returns the columns of viscous friction of the joints whose joint model has none. Friction that was left out because of a lag would
+/// make the estimate of the lag wrong: both change the force in proportion to a speed.
+fn omitted_viscous(equations: &Equations<'_>, excerpt: &Excerpt) -> Vec<Vec<f64>> {
+    let nv = equations.mechanism().nv();
+    let omitted = (0..nv).filter(|&joint| !equations.terms.contains(&(joint, Term::Viscous)));
+    let column = |joint: usize| {
+        let own = |(k, v): (usize, &f64)| if k % nv == joint { *v } else { 0.0 };
+        excerpt.v.iter().enumerate().map(own).collect()
+    };
+    omitted.map(column).collect()
+}
+
 /// Estimates all deviations of a result, each of them separately together with the unknowns. `noise` is the standard deviation of
 /// each force.
 pub(crate) fn deviations(
@@ -128,11 +141,14 @@ pub(crate) fn deviations(
     let candidates =
         candidates(equations.mechanism(), excerpt, &result.parameters, [&predicted, &rate], lengths)?;
     let (n, first_later) = (equations.len(), equations.len() + candidates.len());
-    let width = first_later + LAGS.len() + 1;
     let later: Vec<Vec<f64>> = (0..LAGS.len()).map(|k| excerpt.later(k)).collect();
+    let omitted = omitted_viscous(equations, excerpt);
+    let first_omitted = first_later + LAGS.len();
+    let width = first_omitted + omitted.len() + 1;
+    let columns = candidates.iter().map(|c| &c.column).chain(&later).chain(&omitted);
     let mut collect = RowCollector {
         noise,
-        columns: candidates.iter().map(|c| &c.column).chain(&later).map(|column| &column[..]).collect(),
+        columns: columns.map(|column| &column[..]).collect(),
         per_block: excerpt.count.div_ceil(BLOCKS),
         blocks: (0..BLOCKS).map(|_| Triangle::new(width)).collect(),
         rows: Vec::new(),
@@ -148,13 +164,14 @@ pub(crate) fn deviations(
         all.merge(block)?;
     }
     let matrix = all.matrix();
-    // The forces and each candidate, after elimination of the unknowns.
-    let left = |column: usize| -> Result<Vec<f64>> {
-        let mut system = matrix.columns(0, n + 1).into_owned();
-        system.set_column(n, &matrix.column(column));
-        let values = Solution::of_factor(&system, None)?.values;
+    let unknowns: Vec<usize> = (0..n).collect();
+    let with_omitted: Vec<usize> = (0..n).chain(first_omitted..width - 1).collect();
+    // The forces and each candidate, after elimination of the unknowns. For lags these include the omitted friction.
+    let left = |unknowns: &[usize], column: usize| -> Result<Vec<f64>> {
+        let system: Vec<usize> = unknowns.iter().copied().chain([column]).collect();
+        let values = Solution::of_factor(&matrix.select_columns(&system), None)?.values;
         let mut out = vec![0.0; width];
-        values.iter().zip(&mut out).for_each(|(x, o)| *o = -x);
+        unknowns.iter().zip(values.iter()).for_each(|(&k, x)| out[k] = -x);
         out[column] = 1.0;
         Ok(out)
     };
@@ -167,16 +184,16 @@ pub(crate) fn deviations(
             .map(|(column, b)| b * column.iter().zip(a).map(|(x, a)| x * a).sum::<f64>())
             .sum()
     };
-    let residual = left(width - 1)?;
-    let remaining: f64 = blocks.iter().map(|g| product(g, &residual, &residual)).sum();
+    let remaining_of = |residual: &[f64]| blocks.iter().map(|g| product(g, residual, residual)).sum::<f64>();
+    let (residual, residual_of_lag) = (left(&unknowns, width - 1)?, left(&with_omitted, width - 1)?);
     let energy = |column: usize| blocks.iter().map(|g| g[(column, column)]).sum::<f64>();
     let mut out = Vec::new();
     // Lags that are too large for the linearization.
-    let as_it_is = remaining / energy(width - 1);
+    let as_it_is = remaining_of(&residual_of_lag) / energy(width - 1);
     let mut best = (FALL * as_it_is, None);
     for (k, lag) in LAGS.into_iter().enumerate() {
-        let own = left(first_later + k)?;
-        let share = blocks.iter().map(|g| product(g, &own, &own)).sum::<f64>() / energy(first_later + k);
+        let own = left(&with_omitted, first_later + k)?;
+        let share = remaining_of(&own) / energy(first_later + k);
         if share < best.0 {
             best = (share, Some(lag));
         }
@@ -195,9 +212,14 @@ pub(crate) fn deviations(
     }
     let known = out.len();
     for (k, candidate) in candidates.iter().enumerate().skip(known) {
-        let own = left(n + k)?;
+        let (unknowns, residual) = match candidate.kind {
+            DeviationKind::Lag => (&with_omitted, &residual_of_lag),
+            _ => (&unknowns, &residual),
+        };
+        let own = left(unknowns, n + k)?;
+        let remaining = remaining_of(residual);
         let scores: Vec<[f64; 2]> =
-            blocks.iter().map(|g| [product(g, &own, &residual), product(g, &own, &own)]).collect();
+            blocks.iter().map(|g| [product(g, &own, residual), product(g, &own, &own)]).collect();
         let [score, information] = scores.iter().fold([0.0; 2], |s, x| [s[0] + x[0], s[1] + x[1]]);
         if !(information > SEEN * energy(n + k) && remaining > 0.0) {
             continue;

@@ -24,6 +24,10 @@ const SHARE: f64 = 0.05;
 /// wrong torque constant. Halves and thirds of clean logs of three arms show at most 50.
 const EVIDENCE_ALONE: f64 = 100.0;
 const SMALL_SHARE: f64 = 0.005;
+/// Smallest wrong torque constant for which a smaller share is sufficient as well, and that share. Friction that depends on the load
+/// looks like a gain of up to 12 % on clean logs of four arms.
+const LARGE_GAIN: f64 = 0.15;
+const SHARE_OF_GAIN: f64 = 0.02;
 /// Smallest share of the squared residual of its joint that a spring must explain (clean logs of four arms show at most 0.14), and
 /// the ratio by which it must exceed every other deviation.
 const SHARE_OF_SPRING: f64 = 0.5;
@@ -32,9 +36,6 @@ const SPRING_OVER_OTHERS: f64 = 1.5;
 const SHARE_OF_LAG: f64 = 0.01;
 /// Squared ratio of the remaining lag to its standard error, from which a corrected lag is corrected once more.
 const EVIDENCE_OF_REST: f64 = 9.0;
-/// Smallest ratio of the lag in the whole band to that in the low band. A joint that reverses a few times in a short log can look like
-/// a lag in the low band, where its friction is smoothed.
-const LEAST_AGREEMENT: f64 = 0.1;
 /// Squared ratio of a deviation to its standard error that is needed in the low band too.
 const EVIDENCE_IN_BOTH: f64 = 9.0;
 /// Smallest number of samples of a diagnosis.
@@ -169,8 +170,7 @@ fn with_low_band(mut found: Vec<Deviation>, low: &[Deviation]) -> Vec<Deviation>
         let is_better = if own.kind == DeviationKind::Lag {
             let (whole, in_low_band) = (own.evidence(), other.evidence());
             let clearer = whole <= in_low_band.max(EVIDENCE);
-            let lag_shown = agree && own.value.abs() >= LEAST_AGREEMENT * other.value.abs();
-            clearer && (in_low_band < EVIDENCE || (lag_explains_most(other) && lag_shown))
+            clearer && (in_low_band < EVIDENCE || (lag_explains_most(other) && agree))
         } else {
             !(agree && other.is_evident(EVIDENCE_IN_BOTH, SMALL_SHARE))
         };
@@ -247,8 +247,16 @@ fn check_outliers(
 impl Deviation {
     /// Returns whether the deviation is large, significant and explains much of the residual.
     fn counts(&self) -> bool {
-        let evident = self.is_evident(EVIDENCE, SHARE) || self.is_evident(EVIDENCE_ALONE, SMALL_SHARE);
+        let is_large_gain = self.kind == DeviationKind::Gain && self.value.abs() >= LARGE_GAIN;
+        let share = if is_large_gain { SHARE_OF_GAIN } else { SHARE };
+        let evident = self.is_evident(EVIDENCE, share) || self.is_evident(EVIDENCE_ALONE, SMALL_SHARE);
         evident && self.kind.range().contains(&self.value.abs())
+    }
+
+    /// Returns whether this is a lag that is significant and explains enough of the residual to be corrected.
+    pub fn is_certain_lag(&self) -> bool {
+        let certain = self.value.abs() >= LEAST_LAG && self.is_evident(EVIDENCE, SHARE_OF_LAG);
+        certain && self.kind == DeviationKind::Lag
     }
 
     /// Returns the squared ratio of the value to its standard error.
@@ -265,9 +273,7 @@ impl Identification {
     /// Returns the lag of the torques if it is significant and explains more of the residual than any other deviation except springs.
     pub fn certain_lag(&self) -> Option<&Deviation> {
         let others = self.deviations.iter().filter(|d| d.kind != DeviationKind::Spring);
-        let most = others.max_by(|a, b| a.explains.total_cmp(&b.explains))?;
-        let certain = most.value.abs() >= LEAST_LAG && most.is_evident(EVIDENCE, SHARE_OF_LAG);
-        (certain && most.kind == DeviationKind::Lag).then_some(most)
+        others.max_by(|a, b| a.explains.total_cmp(&b.explains)).filter(|most| most.is_certain_lag())
     }
 
     /// Returns the remaining lag after a correction, if it is significant.
@@ -276,6 +282,15 @@ impl Identification {
         let is_left =
             left.value.abs() >= LEAST_LAG && left.value.powi(2) >= EVIDENCE_OF_REST * left.std_error.powi(2);
         is_left.then_some(left)
+    }
+
+    /// Sets the deviations of a result that was not [diagnosed](diagnose), and adds a reason for the one that explains most, if it
+    /// counts.
+    pub fn set_deviations(&mut self, found: Vec<Deviation>) {
+        if let Some((code, message)) = named(&found, 1).map(reason) {
+            self.add_reason(code, Verdict::Doubtful, &message);
+        }
+        self.deviations = found;
     }
 
     /// Records that a lag was corrected before this fit. The remaining lag of the fit refines it.
@@ -339,8 +354,8 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
         DeviationKind::Lag => (
             ReasonCode::Lag,
             format!(
-                "the torques lag the motion by {} ms; {share}; align their clocks or \
-                 filters",
+                "the {} lag the motion by {} ms; {share}; align their clocks or filters",
+                if of.is_empty() { "torques" } else { "readings of the force/torque sensor" },
                 number(1e3)
             ),
         ),

@@ -35,6 +35,8 @@ pub struct Excerpt {
     pub(crate) tau_later: Vec<f64>,
     pub(crate) keep: Vec<bool>,
     pub(crate) columns: Vec<f64>,
+    /// Mean signs of the speeds; empty in the whole band.
+    signs: Vec<f64>,
     /// Samples of the same logs in the low band, if they contain a larger one.
     low: Option<Box<Self>>,
 }
@@ -49,12 +51,14 @@ struct Band<'a> {
     tau: &'a [f64],
     keep: Option<&'a [bool]>,
     columns: Option<&'a [f64]>,
+    /// Mean signs of the speeds, in the low band: the sign of a filtered speed has no smooth transition.
+    signs: &'a [f64],
 }
 
 impl<'a> Band<'a> {
     fn new(data: &Measurements<'a>) -> Self {
         let Measurements { tau, keep, columns, .. } = *data;
-        Self { count: data.len(), q: data.q(), v: data.v(), a: data.a(), tau, keep, columns }
+        Self { count: data.len(), q: data.q(), v: data.v(), a: data.a(), tau, keep, columns, signs: &[] }
     }
 
     /// Returns the values of one sample.
@@ -71,6 +75,7 @@ struct Motion {
     v: Vec<f64>,
     a: Vec<f64>,
     columns: Vec<f64>,
+    signs: Vec<f64>,
 }
 
 impl Motion {
@@ -78,14 +83,15 @@ impl Motion {
         self.q.extend_from_slice(band.of(band.q, s));
         self.v.extend_from_slice(band.of(band.v, s));
         self.a.extend_from_slice(band.of(band.a, s));
+        self.signs.extend_from_slice(band.of(band.signs, s));
         if let Some(columns) = band.columns {
             self.columns.extend_from_slice(band.of(columns, s));
         }
     }
 
     fn picked(&self, pick: impl Fn(&[f64]) -> Vec<f64>) -> Self {
-        let Self { q, v, a, columns } = self;
-        Self { q: pick(q), v: pick(v), a: pick(a), columns: pick(columns) }
+        let Self { q, v, a, columns, signs } = self;
+        Self { q: pick(q), v: pick(v), a: pick(a), columns: pick(columns), signs: pick(signs) }
     }
 }
 
@@ -157,9 +163,11 @@ impl Excerpt {
         };
         let [q, v, a] = [band.q, band.v, band.a].map(|all| smooth(all, &motions));
         let tau = smooth(band.tau, &forces);
+        let signs: Vec<f64> = band.v.iter().map(|v| if *v == 0.0 { 0.0 } else { v.signum() }).collect();
+        let signs = smooth(&signs, &motions);
         let (keep, columns) = (band.keep.map(whole), band.columns.map(|all| smooth(all, &motions)));
         let (keep, columns) = (keep.as_deref(), columns.as_deref());
-        let low = Band { count: centres.len(), q: &q, v: &v, a: &a, tau: &tau, keep, columns };
+        let low = Band { count: centres.len(), q: &q, v: &v, a: &a, tau: &tau, keep, columns, signs: &signs };
         self.add_band(&low, step * stride as f64, samples);
         Ok(())
     }
@@ -174,6 +182,7 @@ impl Excerpt {
             self.v.extend_from_slice(band.of(band.v, s));
             self.a.extend_from_slice(band.of(band.a, s));
             self.tau.extend_from_slice(tau(s));
+            self.signs.extend_from_slice(band.of(band.signs, s));
             self.before.add(band, s - 1);
             self.after.add(band, s + 1);
             self.between.push(2.0 * step);
@@ -247,6 +256,7 @@ impl Excerpt {
             tau_later: pick(&self.tau_later, n, every),
             keep: pick(&self.keep, n, every),
             columns: pick(&self.columns, n, every),
+            signs: pick(&self.signs, n, every),
             low: None,
         }
     }
@@ -257,6 +267,7 @@ impl Excerpt {
             let samples = equations.samples(self.count, &motion.q, &motion.v, &motion.a)?;
             let mut data = Measurements::new(samples, &self.tau);
             data.columns = (!equations.joint_model().columns.is_empty()).then_some(&motion.columns[..]);
+            data.signs = (!motion.signs.is_empty()).then_some(&motion.signs[..]);
             Ok(equations.predict(&data, values)?.force)
         };
         let (before, after) = (force(&self.before)?, force(&self.after)?);
@@ -270,6 +281,7 @@ impl Excerpt {
         let mut out = Measurements::new(equations.samples(self.count, &self.q, &self.v, &self.a)?, &self.tau);
         out.keep = Some(&self.keep);
         out.blocks = Some(BlockPlan::NONE);
+        out.signs = (!self.signs.is_empty()).then_some(&self.signs[..]);
         if !equations.joint_model().columns.is_empty() {
             out.columns = Some(&self.columns);
         }

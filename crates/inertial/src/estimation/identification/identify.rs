@@ -163,17 +163,20 @@ fn identify_chosen(
     let validation = validation.map(narrow).transpose()?;
     let summary = narrow(summary)?;
     let squares = LeastSquares::new(&chosen.equations, &summary, weighting(options))?;
-    let again = |equations: &Equations<'_>| {
-        estimate(equations, &summary, validation.as_ref(), options, squares.clone(), &chosen.doubts)
+    let again = |equations: &Equations<'_>, doubts: &[Doubt]| {
+        estimate(equations, &summary, validation.as_ref(), options, squares.clone(), doubts)
     };
-    let mut out = again(&chosen.equations)?;
+    let mut out = again(&chosen.equations, &chosen.doubts)?;
     if options.estimator == Estimator::Consistent
         && let Some(with_rotors) = chosen.with_grounded_rotors()
     {
         let misfit = Misfit::new(&chosen.equations, &summary, &squares)?;
-        if misfit.is_large(&out.values) {
-            let other = again(&with_rotors)?;
-            if misfit.falls(&out.values, &other.values) {
+        // A link of the weight of several robots can have any inertia: if other joints have rotors, one is more probable.
+        let is_heavy = |found: &Identification| chosen.has_rotors() && found.warnings.has("implausible");
+        if misfit.is_large(&out.values) || is_heavy(&out) {
+            let doubts: Vec<Doubt> = chosen.doubts.iter().filter(|doubt| !doubt.of_prior).cloned().collect();
+            let other = again(&with_rotors, &doubts)?;
+            if misfit.falls(&out.values, &other.values) || (is_heavy(&out) && !is_heavy(&other)) {
                 out = other;
             }
         }
@@ -233,8 +236,12 @@ fn widen(covariance: &mut DMatrix<f64>, response: Option<&DMatrix<f64>>, doubts:
     let unknowns = covariance.nrows();
     for doubt in doubts.iter().filter(|doubt| doubt.change.len() == unknowns) {
         let mut change = &doubt.change * doubt.variance.sqrt();
-        if let Some(response) = response {
-            change = response * change;
+        match response {
+            Some(response) if doubt.of_prior => change -= response * change.clone(),
+            Some(response) => change = response * change,
+            // Without a prior the estimate follows the data, which contain the term.
+            None if doubt.of_prior => continue,
+            None => {}
         }
         covariance.ger(1.0, &change, &change, 1.0);
     }

@@ -12,7 +12,7 @@
 //! **Needed** is `ln n + 2 ln c` (extended BIC), where `n` is the number of independent samples of a joint divided by that same
 //! factor and `c` the number of candidate terms. If one joint needs a kind of term (such as an offset), the sensors or drives have
 //! that effect, and an evidence of [`LIKE_OTHERS`] is sufficient for the other joints. Short or slow logs determine a term poorly
-//! compared with its usual size `s` (see [`TYPICAL`]): they are no evidence against it, and `ln(1 + s²/variance)` replaces `ln n`
+//! compared with its usual size `s` (see [`TYPICAL`]; of rotors at most the inertia that their joint moves): they are no evidence against it, and `ln(1 + s²/variance)` replaces `ln n`
 //! and [`LIKE_OTHERS`] if it is smaller. Terms that the joints together make [`PROBABLE`] are kept. Friction and offsets that the data do not determine at all are kept (see
 //! [`UNDETERMINED`]). Negative friction and negative rotor inertias are removed, because they are impossible.
 //!
@@ -26,6 +26,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
+use crate::estimation::consistent::joint_term_prior::{LEAST, rotor_widths};
+use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, stacked};
@@ -108,6 +110,8 @@ pub(crate) struct Doubt {
     pub change: DVector<f64>,
     /// Expected square of the term.
     pub variance: f64,
+    /// Whether the change is that of the true base parameters, which only the prior does not expect: data do not show the term.
+    pub of_prior: bool,
 }
 
 /// Removed term, with its evidence at the time of removal.
@@ -406,7 +410,7 @@ pub(crate) fn select(
     let log_samples = (independent / fit.growth).max(FEWEST_SAMPLES).ln();
     let penalty = 2.0 * (open.len() as f64).ln();
     let (rank, keep) = (equations.rank(), vec![true; terms.len()]);
-    let usual = usual_squares(equations, summary);
+    let usual = usual_squares(equations, summary)?;
     let mut candidates =
         Candidates { terms, rank, open, keep, fit, usual, log_samples, penalty, left_out: Vec::new() };
     let (names, mut choices) = (equations.force_names(), Vec::new());
@@ -429,7 +433,7 @@ pub(crate) fn select(
     choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
     let doubt = |l: LeftOut| {
         let (_, probability) = probabilities.iter().find(|(term, _)| *term == l.term)?;
-        Some(Doubt { change: l.change, variance: probability * l.square })
+        Some(Doubt { change: l.change, variance: probability * l.square, of_prior: false })
     };
     let doubts = candidates.left_out.into_iter().filter_map(doubt).collect();
     Ok(Selection { keep: candidates.keep, choices, doubts })
@@ -437,23 +441,31 @@ pub(crate) fn select(
 
 /// Returns the squared usual size of each term: that of a term with a share of [`TYPICAL`] of the force of its joint. Forces below
 /// [`LEAST_FORCE`] of the largest one are replaced by that, because friction of light joints does not depend on their load.
-fn usual_squares(equations: &Equations<'_>, summary: &Summary) -> Vec<f64> {
+///
+/// In slow motion such a rotor would be far larger than the links: it has at most the inertia that the joint moves.
+fn usual_squares(equations: &Equations<'_>, summary: &Summary) -> Result<Vec<f64>> {
     let energy = |factor: &Factor, j: usize| {
         (0..=factor.unknowns()).map(|k| factor.triangle.at(k, j).powi(2)).sum::<f64>()
     };
     let mean_square = |factor: &Factor| energy(factor, factor.unknowns()) / factor.count.max(1) as f64;
     let largest = summary.factors.iter().map(mean_square).fold(0.0, f64::max);
     let rank = equations.rank();
-    let square = |(i, &(row, _)): (usize, &(usize, Term))| {
+    let mechanism = equations.mechanism();
+    let rotors = rotor_widths(mechanism, &Prior::new(mechanism)?, LEAST)?;
+    let square = |(i, &(row, term)): (usize, &(usize, Term))| {
         let (channel, factor) = (&equations.channels[row], &summary.factors[row]);
         let Some(column) = channel.unknowns.iter().position(|unknown| *unknown == rank + i) else {
             return 0.0;
         };
         let own = energy(factor, column) / factor.count.max(1) as f64;
         let force = mean_square(factor).max(LEAST_FORCE.powi(2) * largest);
-        if own > 0.0 { TYPICAL.powi(2) * force / own } else { 0.0 }
+        let usual = if own > 0.0 { TYPICAL.powi(2) * force / own } else { 0.0 };
+        match term {
+            Term::RotorInertia => usual.min(rotors[equations.tree_coordinate(row)].powi(2)),
+            _ => usual,
+        }
     };
-    equations.terms.iter().enumerate().map(square).collect()
+    Ok(equations.terms.iter().enumerate().map(square).collect())
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use nalgebra::DVector;
 
 use crate::Result;
+use crate::estimation::consistent::joint_term_prior::grounded_rotor_widths;
+use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{ReasonCode, Verdict};
 use crate::estimation::identification::result::Identification;
@@ -18,6 +20,10 @@ const MOST_STRIBECK: usize = 12;
 
 /// Evidence of negative friction that makes a result doubtful: five standard errors. Clean logs of four arms show at most 8.
 const NEGATIVE_FRICTION: f64 = 25.0;
+
+/// Expected share of rotors among the joints that the data decide, up to which the rotors of the other joints are dropped. Data that say
+/// nothing leave about one half.
+const ROTORS: f64 = 1.0 / 3.0;
 
 /// Equations of the selected joint model, with the decisions.
 pub(crate) struct Chosen<'m> {
@@ -39,6 +45,11 @@ impl<'m> Chosen<'m> {
     pub fn with_grounded_rotors(&self) -> Option<Equations<'m>> {
         let own = self.with_rotors.as_ref()?;
         (own.absorbed.len() > self.equations.absorbed.len()).then(|| self.equations.with_absorbed_of(own))
+    }
+
+    /// Returns whether the rotor inertia of any joint was selected.
+    pub fn has_rotors(&self) -> bool {
+        self.equations.terms.iter().any(|(_, term)| *term == Term::RotorInertia)
     }
 
     /// Adds the decisions to a result of these equations.
@@ -105,17 +116,36 @@ impl<'m> Chosen<'m> {
         let open =
             |row: usize, term: Term| auto.covers(term) && !(term == Term::RotorInertia && in_model(row));
         let found = select(&self.equations, &narrow, open)?;
-        let rotors = |chosen: bool| {
-            let same = |c: &&TermChoice| c.term == Term::RotorInertia.name() && c.chosen == chosen;
-            found.choices.iter().filter(same).count()
-        };
-        // The data cannot determine the rotors of joints on the ground: assume that they exist if most others do.
-        if auto.rotor_inertia && rotors(true) <= rotors(false) {
+        let rotors = || found.choices.iter().filter(|c| c.term == Term::RotorInertia.name());
+        let expected = rotors().map(|c| if c.chosen { 1.0 } else { c.probability }).sum::<f64>();
+        // The data cannot determine the rotors of joints on the ground: they are dropped if the other joints speak against rotors.
+        let others = rotors().count() as f64;
+        let mut doubts = Vec::new();
+        if auto.rotor_inertia && expected <= ROTORS * others {
+            let probability = if others > 0.0 { expected / others } else { 0.0 };
+            doubts = self.doubts_of_grounded_rotors(probability)?;
             self.with_rotors = Some(self.equations.clone());
             self.equations.drop_grounded_rotors();
         }
         self.keep(found);
+        let unknowns = self.equations.len();
+        for doubt in &mut doubts {
+            doubt.change = doubt.change.clone().resize_vertically(unknowns, 0.0);
+        }
+        self.doubts.extend(doubts);
         Ok(())
+    }
+
+    /// Returns the uncertainty due to rotors of joints on the ground that are dropped although they exist with some probability.
+    fn doubts_of_grounded_rotors(&self, probability: f64) -> Result<Vec<Doubt>> {
+        let widths = grounded_rotor_widths(&self.equations, &Prior::new(self.equations.mechanism())?)?;
+        let dropped = self.equations.grounded_rotors().zip(widths).filter(|((_, _, given), _)| *given == 0.0);
+        let doubt = |((_, effect, _), width): ((usize, &DVector<f64>, f64), f64)| Doubt {
+            change: effect.clone(),
+            variance: probability * width.powi(2),
+            of_prior: true,
+        };
+        Ok(dropped.map(doubt).collect())
     }
 
     /// Finds the Stribeck curves of all joints or, if friction is selected from the data, of those that need one.

@@ -22,7 +22,7 @@ use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::summary::Summary;
 use crate::estimation::warning::Warning;
 use crate::mechanism::{BuildOptions, JointSpec, JointType, Link, Mechanism, MechanismBuilder};
-use crate::spatial::{Inertia, Pose};
+use crate::spatial::{Inertia, Motion, Pose};
 use crate::{Error, Result, nearest_hint};
 
 /// Names of the six sensor readings, in the order of logs.
@@ -98,6 +98,19 @@ impl SensorMotion {
             angular_velocity: part(&self.angular_velocity),
             angular_acceleration: part(&self.angular_acceleration),
         }
+    }
+
+    /// Returns the velocity and the acceleration of a sample, in a frame that moves with its origin.
+    pub(crate) fn at(&self, sample: usize) -> (Motion<f64>, Motion<f64>) {
+        let of = |all: &[f64]| Vector3::from_column_slice(&all[3 * sample..3 * sample + 3]);
+        // The velocity of the origin is zero, and the acceleration is complete.
+        let velocity = Motion::new(of(&self.angular_velocity), Vector3::zeros());
+        (velocity, Motion::new(of(&self.angular_acceleration), of(&self.acceleration)))
+    }
+
+    /// Returns whether the sensor never rotates.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.angular_velocity.iter().all(|x| *x == 0.0)
     }
 
     /// Returns the number of samples.

@@ -4,3 +4,4 @@ pub(crate) mod force_sensor;
 pub(crate) mod identify;
 pub(crate) mod imu_noise;
 pub(crate) mod link;
+pub(crate) mod sensor_lag;

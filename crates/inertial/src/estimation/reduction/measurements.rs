@@ -23,6 +23,8 @@ pub struct Measurements<'a> {
     pub measured: Option<&'a [bool]>,
     /// Additional columns of the log, those of [`crate::estimation::JointModel::columns`], sample after sample.
     pub columns: Option<&'a [f64]>,
+    /// Mean signs of the velocities, one per coordinate, for samples of a low band; the signs of the samples themselves if absent.
+    pub(crate) signs: Option<&'a [f64]>,
     /// Share of independent samples: filtering to a band of `f` Hz leaves `2 f / rate`.
     pub independent: f64,
     /// Weights against outliers.
@@ -58,6 +60,7 @@ impl<'a> Measurements<'a> {
             keep: None,
             measured: None,
             columns: None,
+            signs: None,
             independent: 1.0,
             huber: None,
             filter: None,

@@ -110,7 +110,7 @@ impl Feature {
         let along = |x: &[f64], s: usize| self.along(x, nv, s);
         let last = data.len().saturating_sub(1);
         let state = |s: usize| [along(data.v(), s), along(data.a(), s)];
-        let sign = |s: usize| match (along(data.v(), s), data.filter) {
+        let of_motion = |s: usize| match (along(data.v(), s), data.filter) {
             // A change of sign cannot be detected at the ends.
             (v, Some(filter)) => {
                 let (before, after) = (s.saturating_sub(1), (s + 1).min(last));
@@ -123,6 +123,10 @@ impl Feature {
             }
             (0.0, None) => 0.0,
             (v, None) => v.signum(),
+        };
+        let sign = |s: usize| match (data.signs, &self.shaft[..]) {
+            (Some(signs), &[(coordinate, factor)]) => signs[s * nv + coordinate] * factor.signum(),
+            _ => of_motion(s),
         };
         match (self.term, self.stribeck) {
             (Term::Viscous, _) => out.extend(samples.map(|s| along(data.v(), s))),
