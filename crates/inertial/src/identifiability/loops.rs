@@ -11,10 +11,10 @@ use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::configurations::{Site, Views};
 use super::drng::{Explanation, explain};
 use super::extended::{Extended, Known};
-use super::family::{Family, Relations};
+use super::family::{Family, Relations, Resolution};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
-use super::rounding::{DOUBLES, Rounding};
+use super::rounding::{DOUBLES, Rounding, resolution};
 use super::warning::Warning;
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
@@ -44,6 +44,13 @@ const MOST_MOVED: f64 = 100.0;
 /// close as written. The displacement must not exceed one unit of the last decimal place either; otherwise the file is
 /// ambiguous.
 const FINE: f64 = 1e-5;
+
+/// Largest dimension, in units of the size of the mechanism, that is small enough to look like a rounding error in the
+/// pivots.
+const SMALL: f64 = 1e-2;
+
+/// Largest rounding error, relative to the smallest dimension that the file resolves.
+const FEATURE: f64 = 0.1;
 
 /// Pivots below this multiple of the rounding error may be rounding errors.
 const FAINT: f64 = 100.0;
@@ -122,18 +129,20 @@ struct RelatedGeometry<'a, 'm, const N: usize> {
     relations: Relations<N>,
     /// Distance by which the geometry was moved.
     moved: f64,
+    /// Rounding errors of the numbers on one body.
+    resolution: Resolution,
 }
 
 impl<'a, 'm, const N: usize> RelatedGeometry<'a, 'm, N> {
-    fn new(site: Site<'a, 'm, N>, moved: f64) -> Result<Self> {
+    fn new(site: Site<'a, 'm, N>, moved: f64, resolution: Resolution) -> Result<Self> {
         let (views, open) = site.views(VIEWS_SEED)?;
-        let relations = Relations::new(&views.configurations, &site.geometry, RELATED);
-        Ok(Self { site, views, open, relations, moved })
+        let relations = Relations::new(&views.configurations, &site.geometry, RELATED, resolution);
+        Ok(Self { site, views, open, relations, moved, resolution })
     }
 
     /// Returns the relations that hold to a tolerance.
     fn relations_to(&self, tolerance: f64) -> Relations<N> {
-        Relations::new(&self.views.configurations, &self.site.geometry, tolerance)
+        Relations::new(&self.views.configurations, &self.site.geometry, tolerance, self.resolution)
     }
 
     /// Returns the nearest mechanism whose loops close in all configurations, if the closure error is due to rounding
@@ -141,7 +150,7 @@ impl<'a, 'm, const N: usize> RelatedGeometry<'a, 'm, N> {
     fn mobile(&self, rounding: f64) -> Option<Self> {
         let inclinations = self.relations_to(rounding).inclinations();
         let (base, moved) = self.site.mobile(&inclinations, VIEWS_SEED)?;
-        let new = Self::new(self.site.with_base(base), moved.max(self.moved)).ok()?;
+        let new = Self::new(self.site.with_base(base), moved.max(self.moved), self.resolution).ok()?;
         (moved <= MOST_MOVED * rounding && new.open <= RELATED).then_some(new)
     }
 
@@ -202,7 +211,9 @@ impl<'m> Loops<'m> {
     fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
         let base = self.assembly.to::<Wide<N>>();
         let q = self.closed.assembled().to_vec();
-        let mut seen = RelatedGeometry::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
+        let site = Site::new(&self.closed, &self.assembly, base, q);
+        let resolution = resolution(&self.closed, site.unit);
+        let mut seen = RelatedGeometry::new(site, 0.0, resolution)?;
         let as_written = seen.relations.clone();
         let mut repaired = None;
         let (mut unresolved, mut equal_angles) = (false, None);
@@ -265,12 +276,13 @@ impl<'m> Loops<'m> {
             && seen.relations_to(blur).equal_links() > seen.relations.equal_links();
         let beyond =
             limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
-        let RelatedGeometry { site, views, relations, open, moved } = seen;
+        let RelatedGeometry { site, views, relations, open, moved, .. } = seen;
         let mut bound = self.bounds(question, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are never restored.
-        let equal_angles = equal_angles
-            .unwrap_or_else(|| Relations::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
+        let equal_angles = equal_angles.unwrap_or_else(|| {
+            Relations::new(&views.configurations, &site.geometry, DOUBLES, resolution).equal_angles()
+        });
         unresolved |= equal_angles > relations.equal_angles();
         // Numbers that close the loops as written are exact.
         let is_exact = self.snap == 0.0 || limits.is_exact() && (moved == 0.0 || !limits.is_coarse());
@@ -287,6 +299,15 @@ impl<'m> Loops<'m> {
         let mut found = Extended::new(question, &site, known, nearby)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.
         unresolved = found.truncated;
+        // Pivots that small dimensions of the file explain are no rounding errors, although nothing proves it.
+        let small = relations.smallest_feature().filter(|&x| unresolved && x < SMALL);
+        if let Some(least) = small.map(|x| FEATURE * x) {
+            let known = Known { snap: self.snap.min(least), noise: noise.min(least * least), ..known };
+            let finer = Extended::new(question, &site, known, || None)?;
+            if expected == Some(finer.rank.rank) {
+                found = finer;
+            }
+        }
         // Equal angles and distances of skew axes are not restored, nor are relations without a family that bounds
         // their rank. Small pivots may then be rounding errors.
         let left = loose || rivals.contains(&None) && limits.is_coarse();
@@ -304,6 +325,8 @@ impl<'m> Loops<'m> {
                 bound = self.bounds(question, &relations, Some(least)).or(bound);
             }
         }
+        // Rounding does not explain that a dimension disappears.
+        unresolved |= repaired.is_some() && relations.distorts(&as_written);
         let assumed = match repaired {
             Some(_) => relations.gained(&as_written, question.mechanism, site.unit),
             None => Vec::new(),
@@ -349,7 +372,7 @@ impl<'m> Loops<'m> {
         let (nearest, moved) = meant.nearest(&seen.views.configurations[0], &seen.site.geometry)?;
         let base = seen.site.in_file_units(&nearest);
         let site = Site::new(&self.closed, &self.assembly, base, seen.views.q.clone());
-        RelatedGeometry::new(site, moved).ok()
+        RelatedGeometry::new(site, moved, seen.resolution).ok()
     }
 
     /// Computes an upper bound of the rank from the relations, as the rank of two random mechanisms with the same
