@@ -87,6 +87,11 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         Self { base, ..self.clone() }
     }
 
+    /// Returns a copy with another geometry, in another reference configuration.
+    pub(super) fn placed_at(&self, base: Assembled<Wide<N>>, q: Vec<f64>) -> Self {
+        Self { base, q, ..self.clone() }
+    }
+
     /// Returns several closed configurations and their largest closure error (rad, or relative to the size of the
     /// mechanism).
     pub fn views(&self, seed: u64) -> Result<(Views<N>, f64)> {

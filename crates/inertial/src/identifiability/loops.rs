@@ -8,22 +8,19 @@
 
 use super::base_parameters::EntryScale;
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
-use super::configurations::{Site, Views};
+use super::configurations::Site;
 use super::drng::{Explanation, explain};
 use super::extended::{Extended, Known};
 use super::family::{Family, Relations};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
-use super::rounding::{DOUBLES, Rounding};
+use super::related_geometry::{RELATED, RelatedGeometry, VIEWS_SEED};
+use super::rounding::{DOUBLES, Rounding, resolution};
 use super::warning::Warning;
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
 use crate::mechanism::{Assembled, AssumedRelation, Base, ExactAssembly, ExactGeometry};
 use crate::{Error, Result};
-
-/// Tolerance of relations in multi-precision arithmetic, in units of the size of the mechanism. Exact relations hold to
-/// 1e-60 or better. Rounding errors of doubles enter squared if loops contradict each other, so they stay above 1e-40.
-const RELATED: f64 = 1e-50;
 
 /// Coefficients up to this are zero unless the geometry is taken as written. It is the square of the rounding error of
 /// doubles in intended relations.
@@ -37,13 +34,17 @@ const TOLERANCES: [f64; 3] = [1.0, 4.0, 16.0];
 /// error may be restored.
 const LITTLE: f64 = 0.3;
 
-/// Maximum displacement of the mechanism, in tolerances, by which intended relations may be restored.
-const MOST_MOVED: f64 = 100.0;
-
 /// Maximum displacement, relative to the size of the mechanism, that restores intended relations of a file whose loops
 /// close as written. The displacement must not exceed one unit of the last decimal place either; otherwise the file is
 /// ambiguous.
 const FINE: f64 = 1e-5;
+
+/// Largest dimension, in units of the size of the mechanism, that is small enough to look like a rounding error in the
+/// pivots.
+const SMALL: f64 = 1e-2;
+
+/// Largest rounding error, relative to the smallest dimension that the file resolves.
+const FEATURE: f64 = 0.1;
 
 /// Pivots below this multiple of the rounding error may be rounding errors.
 const FAINT: f64 = 100.0;
@@ -60,10 +61,6 @@ const NEARBY_ERRORS: f64 = 100.0;
 
 /// Pivots up to this multiple of the rounding error of the file may be rounding errors.
 const AMPLIFIED: f64 = 50.0;
-
-/// Seed of the configurations in which relations and null vectors are searched. It is fixed, so that they do not depend
-/// on the seed of the samples that verify them.
-const VIEWS_SEED: u64 = 1;
 
 /// Largest entry of a valid null vector, in units of the size of the mechanism, with one at its own parameter. Larger
 /// entries result from a pivot that is a rounding error.
@@ -111,45 +108,6 @@ struct Sampled<const N: usize> {
     unresolved: bool,
     /// Restored relations.
     assumed: Vec<AssumedRelation>,
-}
-
-/// Geometry of a mechanism with the relations that hold to the last digit.
-struct RelatedGeometry<'a, 'm, const N: usize> {
-    site: Site<'a, 'm, N>,
-    views: Views<N>,
-    /// Closure error of the loops (rad, or relative to the size of the mechanism).
-    open: f64,
-    relations: Relations<N>,
-    /// Distance by which the geometry was moved.
-    moved: f64,
-}
-
-impl<'a, 'm, const N: usize> RelatedGeometry<'a, 'm, N> {
-    fn new(site: Site<'a, 'm, N>, moved: f64) -> Result<Self> {
-        let (views, open) = site.views(VIEWS_SEED)?;
-        let relations = Relations::new(&views.configurations, &site.geometry, RELATED);
-        Ok(Self { site, views, open, relations, moved })
-    }
-
-    /// Returns the relations that hold to a tolerance.
-    fn relations_to(&self, tolerance: f64) -> Relations<N> {
-        Relations::new(&self.views.configurations, &self.site.geometry, tolerance)
-    }
-
-    /// Returns the nearest mechanism whose loops close in all configurations, if the closure error is due to rounding
-    /// alone.
-    fn mobile(&self, rounding: f64) -> Option<Self> {
-        let inclinations = self.relations_to(rounding).inclinations();
-        let (base, moved) = self.site.mobile(&inclinations, VIEWS_SEED)?;
-        let new = Self::new(self.site.with_base(base), moved.max(self.moved)).ok()?;
-        (moved <= MOST_MOVED * rounding && new.open <= RELATED).then_some(new)
-    }
-
-    /// Returns whether it has more relations than another one, or equally many and closed loops.
-    fn is_better_than(&self, other: &Self) -> bool {
-        let (own, others) = (self.relations.count(), other.relations.count());
-        own > others || own == others && self.open <= RELATED && other.open > RELATED
-    }
 }
 
 /// Interpretation of relations that hold to the last decimal places of a file.
@@ -202,7 +160,9 @@ impl<'m> Loops<'m> {
     fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
         let base = self.assembly.to::<Wide<N>>();
         let q = self.closed.assembled().to_vec();
-        let mut seen = RelatedGeometry::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
+        let site = Site::new(&self.closed, &self.assembly, base, q);
+        let resolution = resolution(&self.closed, site.unit);
+        let mut seen = RelatedGeometry::new(site, 0.0, resolution)?;
         let as_written = seen.relations.clone();
         let mut repaired = None;
         let (mut unresolved, mut equal_angles) = (false, None);
@@ -222,16 +182,33 @@ impl<'m> Loops<'m> {
                 unresolved = more;
                 equal_angles = (rounding <= DOUBLES).then(|| meant.equal_angles());
             }
-            let restored = (more || seen.open > RELATED).then(|| self.restored(&seen, &meant)).flatten();
+            let restored = (more || seen.open > RELATED).then(|| seen.restored(&meant)).flatten();
             if more && n > 0 {
                 doubtful.push(meant);
             }
             let Some(new) = restored else { continue };
-            if new.is_better_than(&seen) && (n == 0 || new.moved <= LITTLE * rounding) {
+            let little = if rounding < self.snap { 1.0 } else { LITTLE };
+            if new.is_better_than(&seen) && (n == 0 || new.moved <= little * rounding) {
                 let now = new.relations_to(DOUBLES);
                 unresolved = now.count() > new.relations.count();
                 equal_angles = Some(now.equal_angles());
                 repaired = (rounding > DOUBLES).then_some(new.moved);
+                seen = new;
+            }
+        }
+        // Some of the relations contradict each other.
+        let mut in_part = false;
+        if repaired.is_none() && rounding > DOUBLES && self.snap > 0.0 {
+            let meant = seen.relations_to(rounding);
+            if meant.count() > seen.relations.count()
+                && let Some(new) = seen.restored_in_part(&meant)
+                && new.is_better_than(&seen)
+                && new.open <= RELATED
+            {
+                in_part = true;
+                unresolved = new.relations_to(DOUBLES).count() > new.relations.count();
+                equal_angles = None;
+                repaired = Some(new.moved);
                 seen = new;
             }
         }
@@ -244,12 +221,19 @@ impl<'m> Loops<'m> {
             repaired = (rounding > DOUBLES).then_some(new.moved);
             seen = new;
         }
-        // With such a coarse file it is unknown whether relations that could not be restored are intended.
-        if repaired.is_some() || rounding < self.snap {
+        // With a coarse file, or if relations to its rounding cannot be restored, it is unknown which ones are intended.
+        let failed = unresolved && rounding > DOUBLES;
+        if repaired.is_some() || rounding < self.snap && !failed {
             doubtful.clear();
         }
         let mut rivals: Vec<Option<usize>> =
             doubtful.iter().map(|s| self.bounds(question, s, Some(0)).ok().map(|b| b.rank)).collect();
+        if in_part {
+            let all = seen.relations_to(rounding);
+            if all.count() > seen.relations.count() {
+                rivals.push(self.bounds(question, &all, Some(0)).ok().map(|b| b.rank));
+            }
+        }
         match self.reading(question, &seen, &limits) {
             Reading::AsWritten => {}
             Reading::Ambiguous(rank) => rivals.push(rank),
@@ -265,12 +249,13 @@ impl<'m> Loops<'m> {
             && seen.relations_to(blur).equal_links() > seen.relations.equal_links();
         let beyond =
             limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
-        let RelatedGeometry { site, views, relations, open, moved } = seen;
+        let RelatedGeometry { site, views, relations, open, moved, .. } = seen;
         let mut bound = self.bounds(question, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are never restored.
-        let equal_angles = equal_angles
-            .unwrap_or_else(|| Relations::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
+        let equal_angles = equal_angles.unwrap_or_else(|| {
+            Relations::new(&views.configurations, &site.geometry, DOUBLES, resolution).equal_angles()
+        });
         unresolved |= equal_angles > relations.equal_angles();
         // Numbers that close the loops as written are exact.
         let is_exact = self.snap == 0.0 || limits.is_exact() && (moved == 0.0 || !limits.is_coarse());
@@ -287,6 +272,15 @@ impl<'m> Loops<'m> {
         let mut found = Extended::new(question, &site, known, nearby)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.
         unresolved = found.truncated;
+        // Pivots that small dimensions of the file explain are no rounding errors, although nothing proves it.
+        let small = relations.smallest_feature().filter(|&x| unresolved && x < SMALL);
+        if let Some(least) = small.map(|x| FEATURE * x) {
+            let known = Known { snap: self.snap.min(least), noise: noise.min(least * least), ..known };
+            let finer = Extended::new(question, &site, known, || None)?;
+            if expected == Some(finer.rank.rank) {
+                found = finer;
+            }
+        }
         // Equal angles and distances of skew axes are not restored, nor are relations without a family that bounds
         // their rank. Small pivots may then be rounding errors.
         let left = loose || rivals.contains(&None) && limits.is_coarse();
@@ -304,6 +298,8 @@ impl<'m> Loops<'m> {
                 bound = self.bounds(question, &relations, Some(least)).or(bound);
             }
         }
+        // Rounding does not explain that a dimension disappears.
+        unresolved |= repaired.is_some() && relations.distorts(&as_written);
         let assumed = match repaired {
             Some(_) => relations.gained(&as_written, question.mechanism, site.unit),
             None => Vec::new(),
@@ -326,7 +322,7 @@ impl<'m> Loops<'m> {
             return Reading::AsWritten;
         }
         if !limits.is_coarse()
-            && let Some(new) = self.restored(seen, &nearly)
+            && let Some(new) = seen.restored(&nearly)
             && new.is_better_than(seen)
             && new.open <= RELATED
             && new.moved <= unit.min(FINE)
@@ -338,18 +334,6 @@ impl<'m> Loops<'m> {
             Err(_) if limits.is_coarse() => Reading::Ambiguous(None),
             Err(_) => Reading::AsWritten,
         }
-    }
-
-    /// Returns the nearest mechanism with the relations `meant`.
-    fn restored<'a, const N: usize>(
-        &'a self,
-        seen: &RelatedGeometry<'a, 'm, N>,
-        meant: &Relations<N>,
-    ) -> Option<RelatedGeometry<'a, 'm, N>> {
-        let (nearest, moved) = meant.nearest(&seen.views.configurations[0], &seen.site.geometry)?;
-        let base = seen.site.in_file_units(&nearest);
-        let site = Site::new(&self.closed, &self.assembly, base, seen.views.q.clone());
-        RelatedGeometry::new(site, moved).ok()
     }
 
     /// Computes an upper bound of the rank from the relations, as the rank of two random mechanisms with the same

@@ -24,6 +24,7 @@ mod options;
 mod parts;
 pub mod probe;
 mod random_walk;
+mod related_geometry;
 mod rounding;
 pub mod rpna;
 pub mod sampling;

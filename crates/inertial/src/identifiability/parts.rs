@@ -20,9 +20,12 @@ use super::loops::{LoopAnswer, Loops};
 use super::options::AnalyzeOptions;
 use super::rpna::{BodySpan, Regime};
 use super::warning::Warning;
-use crate::Result;
 use crate::dynamics::ClosedMechanism;
 use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, Mechanism, Part};
+use crate::{Error, Result};
+
+/// Largest number of parameters of bodies in loops that are not connected through the base alone: several minutes.
+const MOST_PARAMETERS: usize = 2000;
 
 /// Result for a mechanism with loops, with the additional data of a report.
 pub(super) struct ClosedAnswer {
@@ -44,6 +47,15 @@ impl ClosedAnswer {
         numeric: bool,
         explained: bool,
     ) -> Result<Self> {
+        let (mechanism, count) = (question.mechanism, question.mechanism.parameter_count());
+        if !mechanism.loops().is_empty() && count > MOST_PARAMETERS {
+            return Err(Error::Numeric(format!(
+                "{} bodies are connected by {} loops other than through the base and have {count} parameters: \
+                 the analysis of loops is limited to {MOST_PARAMETERS}",
+                mechanism.link_bodies(),
+                mechanism.loops().len(),
+            )));
+        }
         let loops = Loops::new(question, geometry, snap)?;
         let answer = question.with_loops(&loops, numeric, explained)?;
         let other_ranks = question.ranks_on_other_motions(&loops, geometry)?;

@@ -1,5 +1,6 @@
 //! Estimation of the rounding error of the geometry of mechanisms with loops.
 
+use super::family::Resolution;
 use crate::dynamics::ClosedMechanism;
 use crate::mechanism::Mechanism;
 use crate::spatial::Pose;
@@ -11,7 +12,7 @@ pub(super) const DOUBLES: f64 = 1e-11;
 pub(super) const COARSEST: f64 = 5.0;
 
 /// Largest closure error (rad, or relative to the length) of loops that count as closed as written in the file.
-const AS_WRITTEN: f64 = 1e-9;
+const AS_WRITTEN: f64 = 1e-11;
 
 /// Closure error above which loops are not intended to be closed in the configuration given by the file.
 const GUESSED: f64 = 3e-3;
@@ -135,6 +136,13 @@ impl Rounding {
     pub fn is_coarse(&self) -> bool {
         self.tolerance > DOUBLES
     }
+}
+
+/// Returns the rounding errors of the numbers that place joints on one body; `unit` is the unit of lengths.
+pub(super) fn resolution(closed: &ClosedMechanism<'_>, unit: f64) -> Resolution {
+    let roundings = closed.mechanism().bodies().iter().filter_map(|b| b.rounding);
+    let angle = roundings.map(|r| r.angle.max(r.coarse)).fold(DOUBLES, f64::max);
+    Resolution { length: last_place(closed).map_or(DOUBLES, |place| place / unit).max(DOUBLES), angle }
 }
 
 /// Returns the frames of all joints.

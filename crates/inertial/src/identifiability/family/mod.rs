@@ -16,10 +16,12 @@ mod gained;
 mod isogram;
 mod member;
 mod relations;
+mod resolution;
 mod restore;
 mod selection;
 
 pub(super) use relations::Relations;
+pub(super) use resolution::Resolution;
 
 use isogram::{Corners, Isogram};
 use nalgebra::{Matrix3, Vector3};

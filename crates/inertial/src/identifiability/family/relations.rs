@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
-use super::{Along, Equation, Factor, Item, Locus, Oriented, Turning, level_turn};
+use super::{Along, Equation, Factor, Item, Locus, Oriented, Resolution, Turning, level_turn};
 use crate::linalg::{Echelon, Number, Wide};
 use crate::mechanism::{Assembled, BodyKind, Closing, Geometry, Pivoting};
 use crate::spatial::{Field, Pose};
@@ -30,6 +30,9 @@ pub(in crate::identifiability) struct Relations<const N: usize> {
     pub(super) views: Vec<View<Wide<N>>>,
     /// First view in double precision.
     rounded: View<f64>,
+    /// Axis of each item in the first view.
+    pub(super) axes: Vec<Option<Vector3<f64>>>,
+    pub(super) resolution: Resolution,
     pub(super) items: Vec<Item>,
     pub(super) gravity: Option<Oriented>,
     pub(super) equations: Vec<Equation>,
@@ -52,11 +55,18 @@ pub(super) type Vectors<const N: usize> = Vec<Vector3<Wide<N>>>;
 
 impl<const N: usize> Relations<N> {
     /// Finds the relations of a mechanism that hold to `tolerance` in all given closed configurations (lengths in units
-    /// of its size).
-    pub fn new(configurations: &[Assembled<Wide<N>>], geometry: &Geometry<Wide<N>>, tolerance: f64) -> Self {
+    /// of its size), unless the numbers of one body, known to `resolution`, contradict them.
+    pub fn new(
+        configurations: &[Assembled<Wide<N>>],
+        geometry: &Geometry<Wide<N>>,
+        tolerance: f64,
+        resolution: Resolution,
+    ) -> Self {
         let mut relations = Self {
             views: configurations.iter().map(|_| View::empty()).collect(),
             rounded: View::empty(),
+            axes: Vec::new(),
+            resolution,
             items: Vec::new(),
             gravity: None,
             equations: Vec::new(),
@@ -71,7 +81,8 @@ impl<const N: usize> Relations<N> {
         }
         let poses: Vec<Vec<Pose<Wide<N>>>> = configurations.iter().map(Assembled::world_poses).collect();
         for (i, (body, exact)) in first.bodies.iter().zip(&geometry.bodies).enumerate() {
-            let axes = poses.iter().map(|p| p[i].rotation * exact.axis()).collect();
+            let axes: Vectors<N> = poses.iter().map(|p| p[i].rotation * exact.axis()).collect();
+            relations.axes.push(exact.pivoting.has_axis().then(|| axes[0].map(f64::from)));
             let axis = exact.pivoting.has_axis().then(|| relations.oriented(axes));
             let bodies = [body.parent.map_or(0, |p| p + 1), i + 1];
             // The second axis of a universal joint represents its centre.
@@ -90,10 +101,13 @@ impl<const N: usize> Relations<N> {
         };
         let count = configurations.len();
         for (l, joint) in first.loops.iter().enumerate() {
+            let mut own = None;
             let (locus, axis, second) = match &joint.closing {
                 Closing::Fixed => (Locus::Nowhere, None, None),
                 Closing::Free(pivoting, frame, _) => {
-                    let axes = (0..count).map(|k| ends(l, k)[1].rotation * frame.column(2)).collect();
+                    let axes: Vectors<N> =
+                        (0..count).map(|k| ends(l, k)[1].rotation * frame.column(2)).collect();
+                    own = pivoting.has_axis().then(|| axes[0].map(f64::from));
                     let axis = pivoting.has_axis().then(|| relations.oriented(axes));
                     (locus(*pivoting), axis, None)
                 }
@@ -105,6 +119,7 @@ impl<const N: usize> Relations<N> {
                 }
             };
             let bodies = [joint.predecessor, joint.successor].map(|b| b.map_or(0, |b| b + 1));
+            relations.axes.push(own);
             relations.items.push(Item { locus, axis, second, bodies });
             for (k, view) in relations.views.iter_mut().enumerate() {
                 view.points.push(ends(l, k)[1].translation);
@@ -156,7 +171,7 @@ impl<const N: usize> Relations<N> {
     }
 
     /// Returns the directions in which two items of one kind on one body are compared; `None` if their kinds differ.
-    fn common(&self, a: usize, b: usize) -> Option<Along> {
+    pub(super) fn common(&self, a: usize, b: usize) -> Option<Along> {
         match (self.items[a].locus, self.items[b].locus) {
             (Locus::Point, Locus::Point) => Some(Along::Space),
             (Locus::Line, Locus::Line) if self.class(a) == self.class(b) => {
@@ -183,7 +198,8 @@ impl<const N: usize> Relations<N> {
         if rough.amax() > CLEARLY_APART.max(2.0 * self.tolerance) {
             return false;
         }
-        self.views.iter().all(|view| self.vanishes(&view.difference(along, a, b)))
+        !self.separates(along, a, b)
+            && self.views.iter().all(|view| self.vanishes(&view.difference(along, a, b)))
     }
 
     /// Finds axes and points that coincide or intersect.
@@ -275,7 +291,9 @@ impl<const N: usize> Relations<N> {
             if links[n].3 != links[m].3 {
                 return None;
             }
-            [1, -1].into_iter().find(|&sign| alike(Wide::from_i64(sign)))
+            let link = |n: usize| Link { from: links[n].1, to: links[n].2, along: links[n].3 };
+            let same = |sign: i64| alike(Wide::from_i64(sign)) && !self.distinguishes(link(n), link(m), sign);
+            [1, -1].into_iter().find(|&sign| same(sign))
         };
         // Groups of equal links: the first link, the first one on another body, and those on the first body before it.
         let mut groups: Vec<(usize, Option<usize>, Vec<usize>)> = Vec::new();
@@ -392,7 +410,9 @@ impl<const N: usize> Relations<N> {
         for k in 1..links.len() {
             let (first, this) = (&links[head], &links[k]);
             // The difference of the squares is twice the length times the difference of the lengths.
-            if (this.2 - first.2).weight() <= 2.0 * self.tolerance * first.0.sqrt().max(self.tolerance) {
+            let alike =
+                (this.2 - first.2).weight() <= 2.0 * self.tolerance * first.0.sqrt().max(self.tolerance);
+            if alike && !self.differ_in_length(first.1, this.1) {
                 if (first.1.from, first.1.to) != (this.1.from, this.1.to) {
                     out.push([first.1, this.1]);
                 }
@@ -461,7 +481,7 @@ impl<T: Number> View<T> {
     }
 
     /// Computes the difference of two places in the directions of `along`.
-    fn difference(&self, along: Along, from: usize, to: usize) -> Vector3<T> {
+    pub(super) fn difference(&self, along: Along, from: usize, to: usize) -> Vector3<T> {
         let v = self.points[to] - self.points[from];
         match along {
             Along::Space => v,

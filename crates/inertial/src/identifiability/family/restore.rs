@@ -15,6 +15,13 @@ const NOISE: f64 = 1e-5;
 /// Maximum displacement of the mechanism, in tolerances, by which intended relations may be restored.
 const MOST_MOVED: f64 = 100.0;
 
+/// The same for relations that are dropped where they contradict each other, in tolerances: the independent part of an
+/// equation, relative to its size, due to errors of directions.
+const CONTRADICTING: f64 = 20.0;
+
+/// Maximum displacement, in tolerances, if such relations are dropped.
+const MOST_MOVED_IN_PART: f64 = 4.0;
+
 /// Maximum number of steps to find the points.
 const MOST_STEPS: usize = 24;
 
@@ -29,10 +36,24 @@ impl<const N: usize> Relations<N> {
         at: &Assembled<Wide<N>>,
         geometry: &Geometry<Wide<N>>,
     ) -> Option<(Assembled<Wide<N>>, f64)> {
-        self.nearest_with(at, geometry, &self.equal_lengths())
+        self.nearest_with(at, geometry, &self.equal_lengths(), NOISE)
             .filter(|(_, moved)| *moved <= MOST_MOVED * self.tolerance)
-            .or_else(|| self.nearest_with(at, geometry, &[]))
+            .or_else(|| self.nearest_with(at, geometry, &[], NOISE))
             .filter(|(_, moved)| *moved <= MOST_MOVED * self.tolerance)
+    }
+
+    /// Returns the nearest mechanism with all parallel and perpendicular axes of the family, and those relations of
+    /// points that are clearly independent in spite of the errors of directions, and the distance moved.
+    ///
+    /// Relations that are dependent for the intended directions contradict each other for slightly different ones.
+    pub fn nearest_in_part(
+        &self,
+        at: &Assembled<Wide<N>>,
+        geometry: &Geometry<Wide<N>>,
+    ) -> Option<(Assembled<Wide<N>>, f64)> {
+        let noise = NOISE.max(CONTRADICTING * self.tolerance);
+        self.nearest_with(at, geometry, &[], noise)
+            .filter(|(_, moved)| *moved <= MOST_MOVED_IN_PART * self.tolerance)
     }
 
     /// Returns a random mechanism at a small distance (rad, or relative to the size of the mechanism) that has the same
@@ -49,7 +70,7 @@ impl<const N: usize> Relations<N> {
         for v in view.directions.iter_mut().chain(&mut view.points) {
             *v += Vector3::from_fn(|_, _| Wide::random(source)) * Wide::from(distance);
         }
-        shifted.nearest_with(at, geometry, &self.equal_lengths()).map(|found| found.0)
+        shifted.nearest_with(at, geometry, &self.equal_lengths(), NOISE).map(|found| found.0)
     }
 
     fn nearest_with(
@@ -57,6 +78,7 @@ impl<const N: usize> Relations<N> {
         at: &Assembled<Wide<N>>,
         geometry: &Geometry<Wide<N>>,
         lengths: &[[Link; 2]],
+        noise: f64,
     ) -> Option<(Assembled<Wide<N>>, f64)> {
         // Ratios are known only up to rounding; their relations on rigid bodies need not be restored.
         let plain = self.equations.iter().filter(|e| e.is_plain());
@@ -75,7 +97,7 @@ impl<const N: usize> Relations<N> {
         let mut linear: Vec<Vec<Wide<N>>> = Vec::new();
         for equation in plain {
             let rows = family.rows(equation, &rough);
-            let new: Vec<bool> = rows.iter().map(|row| is_new(&mut span, row, NOISE)).collect();
+            let new: Vec<bool> = rows.iter().map(|row| is_new(&mut span, row, noise)).collect();
             if new.contains(&true) {
                 let rows = family.rows(equation, &values).into_iter().zip(new);
                 linear.extend(rows.filter(|(_, new)| *new).map(|(row, _)| row));
@@ -84,7 +106,7 @@ impl<const N: usize> Relations<N> {
         let own: Vec<Wide<N>> = view.points.iter().flat_map(|p| p.iter().copied()).collect();
         let mut independent = |pair: &&[Link; 2]| {
             let row: Vec<f64> = equal(pair, &frames, &own).0.into_iter().map(f64::from).collect();
-            is_new(&mut span, &row, NOISE)
+            is_new(&mut span, &row, noise)
         };
         let lengths: Vec<&[Link; 2]> = lengths.iter().filter(&mut independent).collect();
         let equations = |points: &[Wide<N>]| {
