@@ -269,6 +269,7 @@ fn coarse_orientations_are_not_certified_with_a_wrong_rank() {
 
 /// Crane: slewing gear, boom with an optional lift cylinder, and at its end a crank pin that moves a cross slide. Angles have
 /// five decimals, as CAD programs write them. The boom is inclined by 12.5°.
+#[allow(clippy::approx_constant)] // Angles of a file are rounded.
 fn crane(end: [f64; 3], pin: [f64; 3], on_slide: [f64; 3], lift: bool) -> Value {
     let body = |name: &str, parent: &str, kind: &str, xyz: [f64; 3], rpy: [f64; 3]| {
         json!({ "name": name, "parent": parent, "joint": {

@@ -125,7 +125,7 @@ impl SensorLog {
             (f + 1.0) * f * (f - 1.0) / 6.0,
         ];
         let last = self.motion.len().saturating_sub(1);
-        let first = sample as isize + whole as isize - 1;
+        let first = sample.cast_signed() + whole as isize - 1;
         std::array::from_fn(|c| {
             let of = |(k, w): (usize, f64)| {
                 let at = first.saturating_add_unsigned(k).max(0).unsigned_abs().min(last);
