@@ -21,7 +21,7 @@ PACKAGE = ROOT / "crates/inertial-py/python/inertial"
 Name = tuple[str, ...]
 Imports = dict[Name, set[Name]]
 
-TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*mod \w+ \{")
+TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod \w+ \{")
 USE = re.compile(r"(?m)^[ \t]*(pub(?:\([^)]*\))? )?use\s+([^;]+);")
 ITEM = r"\b(?:fn|struct|enum|trait|type|const|static|mod|macro_rules!)\s+{}\b"
 

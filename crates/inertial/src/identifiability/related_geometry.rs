@@ -1,7 +1,8 @@
 //! Geometry of a mechanism with loops, with the relations that hold there to the last digit.
 
 use super::configurations::{Site, Views};
-use super::family::{Relations, Resolution};
+use super::family::Relations;
+use super::rounding::Resolution;
 use crate::Result;
 use crate::linalg::Wide;
 use crate::mechanism::Assembled;

@@ -1,6 +1,5 @@
 //! Estimation of the rounding error of the geometry of mechanisms with loops.
 
-use super::family::Resolution;
 use crate::dynamics::ClosedMechanism;
 use crate::mechanism::Mechanism;
 use crate::spatial::Pose;
@@ -136,6 +135,15 @@ impl Rounding {
     pub fn is_coarse(&self) -> bool {
         self.tolerance > DOUBLES
     }
+}
+
+/// Rounding errors of the numbers that place joints on one body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Resolution {
+    /// Unit of the last decimal place of lengths, in units of the size of the mechanism.
+    pub length: f64,
+    /// Error of the direction of an axis (rad).
+    pub angle: f64,
 }
 
 /// Returns the rounding errors of the numbers that place joints on one body; `unit` is the unit of lengths.

@@ -21,7 +21,6 @@ mod restore;
 mod selection;
 
 pub(super) use relations::Relations;
-pub(super) use resolution::Resolution;
 
 use isogram::{Corners, Isogram};
 use nalgebra::{Matrix3, Vector3};

@@ -3,7 +3,8 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
-use super::{Along, Equation, Factor, Item, Locus, Oriented, Resolution, Turning, level_turn};
+use super::{Along, Equation, Factor, Item, Locus, Oriented, Turning, level_turn};
+use crate::identifiability::rounding::Resolution;
 use crate::linalg::{Echelon, Number, Wide};
 use crate::mechanism::{Assembled, BodyKind, Closing, Geometry, Pivoting};
 use crate::spatial::{Field, Pose};

@@ -9,21 +9,13 @@ use nalgebra::Vector3;
 
 use super::Along;
 use super::relations::{Link, Relations};
+use crate::identifiability::rounding::Resolution;
 
 /// Multiples of the last decimal place that the distance of two places on one body can be wrong by.
 const UNITS: f64 = 3.0;
 
 /// Ratio of a restored distance to the written one below which it was removed.
 const REMOVED: f64 = 0.5;
-
-/// Rounding errors of the numbers that place joints on one body.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::identifiability) struct Resolution {
-    /// Unit of the last decimal place of lengths, in units of the size of the mechanism.
-    pub length: f64,
-    /// Error of the direction of an axis (rad).
-    pub angle: f64,
-}
 
 impl<const N: usize> Relations<N> {
     fn share_a_body(&self, a: usize, b: usize) -> bool {
