@@ -15,6 +15,9 @@ use crate::{Error, Result};
 /// Largest number of exchange passes; two or three are usual.
 const MOST_PASSES: usize = 20;
 
+/// Singular values up to this share of the largest are rounding errors.
+const ROUNDING: f64 = 1e-14;
+
 /// Regularization of the information of the first few intervals, relative to the mean information.
 const REGULAR: f64 = 1e-9;
 
@@ -87,12 +90,14 @@ pub fn prune(intervals: &[Triangle], rows: usize, options: &PruneOptions) -> Res
     Ok(out)
 }
 
-/// Returns the number of significant singular values, and the condition number.
+/// Returns the number of significant singular values, and the condition number; infinite if the smallest singular value is a rounding
+/// error, so that rounding errors are not compared.
 fn judge(factor: &Triangle, significant: f64) -> Result<(usize, f64)> {
     let values = singular_values(&factor.matrix())?;
     let largest = values.first().copied().unwrap_or(0.0);
     let count = values.iter().filter(|&&s| s > significant * largest).count();
-    Ok((count, largest / values.last().copied().unwrap_or(0.0)))
+    let smallest = values.last().copied().unwrap_or(0.0);
+    Ok((count, if smallest > ROUNDING * largest { largest / smallest } else { f64::INFINITY }))
 }
 
 /// Selects the `count` intervals whose information together has the largest determinant, as far as single exchanges find it:
