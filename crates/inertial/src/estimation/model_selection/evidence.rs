@@ -10,10 +10,11 @@
 //! square of the standard normal quantile of the same probability.
 //!
 //! **Needed** is `ln n + 2 ln c` (extended BIC), where `n` is the number of independent samples of a joint divided by that same
-//! factor and `c` the number of candidate terms. If one joint needs a kind of term (such as an offset), the sensors or drives have
-//! that effect, and an evidence of [`LIKE_OTHERS`] is sufficient for the other joints. Short or slow logs determine a term poorly
-//! compared with its usual size `s` (see [`TYPICAL`]; of rotors at most the inertia that their joint moves): they are no evidence against it, and `ln(1 + s²/variance)` replaces `ln n`
-//! and [`LIKE_OTHERS`] if it is smaller. Terms that the joints together make [`PROBABLE`] are kept. Friction and offsets that the data do not determine at all are kept (see
+//! factor and `c` the number of candidate terms. If one joint needs a kind of term (such as an offset), the sensors or drives
+//! have that effect, and an evidence of [`LIKE_OTHERS`] is sufficient for the other joints. Short or slow logs determine a term
+//! poorly compared with its usual size `s` (see [`TYPICAL`]; of rotors at most the inertia that their joint moves): they are no
+//! evidence against it, and `ln(1 + s²/variance)` replaces `ln n` and [`LIKE_OTHERS`] if it is smaller. Terms that the joints
+//! together make [`PROBABLE`] are kept. Friction and offsets that the data do not determine at all are kept (see
 //! [`UNDETERMINED`]). Negative friction and negative rotor inertias are removed, because they are impossible.
 //!
 //! **A removed term may still exist.** If it acts much like other unknowns, its removal reduces their errors by a large factor,
