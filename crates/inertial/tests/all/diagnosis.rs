@@ -121,7 +121,6 @@ fn a_lag_is_measured_despite_noisy_motion() {
     assert!(result.certain_lag().is_some());
 }
 
-/// Halves of a repeated motion determine the same unknowns, interleaved parts do not.
 /// In the low band, Coulomb friction was that of the filtered speed, which jumps: a small lag was not trusted there and not corrected.
 #[test]
 fn a_small_lag_is_measured_despite_noisy_motion_and_friction() {
@@ -161,6 +160,7 @@ fn viscous_friction_that_was_left_out_is_no_lag() {
     assert!(lag.value.abs() < 5.0 * lag.std_error + 2e-4, "{lag:?}");
 }
 
+/// Halves of a repeated motion determine the same unknowns, interleaved parts do not.
 #[test]
 fn a_repeated_motion_with_one_measured_joint_has_no_drift() {
     let mechanism = model("puma560");
