@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use inertial::linalg::cubic_weights;
+
 use crate::Result;
 use crate::clean::resample::Sink;
 use crate::columns::layout::Layout;
@@ -43,19 +45,13 @@ impl Delay {
         if steps == 0.0 || places.is_empty() {
             return None;
         }
-        let f = steps - steps.floor();
         Some(Self {
             what: if sensor().next().is_some() { "sensor" } else { "torque" },
             width: layout.width(),
             doubt: places.iter().map(|&place| layout.doubt(place)).fold(0, |all, one| all | one),
             places,
             whole: steps.floor() as isize,
-            weights: [
-                -f * (f - 1.0) * (f - 2.0) / 6.0,
-                (f + 1.0) * (f - 1.0) * (f - 2.0) / 2.0,
-                -(f + 1.0) * f * (f - 2.0) / 2.0,
-                (f + 1.0) * f * (f - 1.0) / 6.0,
-            ],
+            weights: cubic_weights(steps - steps.floor()),
             rows: Vec::new(),
             marks: Vec::new(),
             first: 0,

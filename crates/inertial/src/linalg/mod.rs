@@ -7,6 +7,7 @@
 mod double;
 mod echelon;
 mod field;
+mod interpolation;
 mod ldl;
 mod pivoting;
 mod wide;
@@ -18,6 +19,7 @@ pub use inertial_dense::{
     Cholesky, Definite, PivotedQr, Rank, Svd, SymmetricEigen, Triangle, add_products, null_space, product,
     rank, singular_values, symmetric_eigen, symmetric_eigenvalues, vectorized, window_sums,
 };
+pub use interpolation::cubic_weights;
 pub(crate) use ldl::{ldl, ldl_solve};
 pub use pivoting::FullPivots;
 pub use wide::Wide;

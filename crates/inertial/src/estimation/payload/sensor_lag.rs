@@ -12,7 +12,7 @@ use crate::estimation::diagnosis::deviation::{Deviation, DeviationKind};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::payload::force_sensor::SensorMotion;
 use crate::estimation::reduction::blocks::BLOCKS;
-use crate::linalg::Triangle;
+use crate::linalg::{Triangle, cubic_weights};
 use crate::spatial::body_regressor;
 
 /// Largest lag (s) that is searched for, and its largest share of the duration of a log.
@@ -117,13 +117,8 @@ impl SensorLog {
     /// Returns the readings `lag` seconds after a sample, with cubic interpolation through four samples.
     fn readings(&self, sample: usize, lag: f64) -> [f64; 6] {
         let steps = lag / self.step;
-        let (whole, f) = (steps.floor(), steps - steps.floor());
-        let weights = [
-            -f * (f - 1.0) * (f - 2.0) / 6.0,
-            (f + 1.0) * (f - 1.0) * (f - 2.0) / 2.0,
-            -(f + 1.0) * f * (f - 2.0) / 2.0,
-            (f + 1.0) * f * (f - 1.0) / 6.0,
-        ];
+        let whole = steps.floor();
+        let weights = cubic_weights(steps - whole);
         let last = self.motion.len().saturating_sub(1);
         let first = sample.cast_signed() + whole as isize - 1;
         std::array::from_fn(|c| {
