@@ -130,6 +130,71 @@ fn bennett_linkages_in_larger_machines_are_certified() {
     assert_eq!((answer.rank, answer.certificate.exact), (numeric.rank, true), "{:?}", answer.certificate);
 }
 
+/// Creates a loop of hinges from directions and points in the world.
+fn linkage(name: &str, lines: &[(Vector3<f64>, Vector3<f64>)], written: Written) -> Value {
+    let poses: Vec<Isometry3<f64>> = lines
+        .iter()
+        .map(|(u, p)| {
+            let turn = UnitQuaternion::rotation_between(&Vector3::z(), u).unwrap();
+            Isometry3::from_parts(Translation3::from(*p), turn)
+        })
+        .collect();
+    let last = lines.len() - 1;
+    let bodies: Vec<Value> = (0..last)
+        .map(|i| {
+            let (parent, pose) = match i {
+                0 => ("ground".to_owned(), poses[0]),
+                _ => (format!("b{}", i - 1), poses[i - 1].inverse() * poses[i]),
+            };
+            json!({ "name": format!("b{i}"), "parent": parent, "joint": {
+                "type": "revolute", "axis": [0, 0, 1], "name": format!("j{i}"), "origin": frame(&pose, written) } })
+        })
+        .collect();
+    json!({
+        "schema": "inertial/mechanism/1", "name": name, "gravity": [0, 0, -9.81], "bodies": bodies,
+        "loops": [{
+            "type": "revolute", "axis": [0, 0, 1], "name": "loop",
+            "predecessor": {
+                "body": format!("b{}", last - 1), "origin": frame(&(poses[last - 1].inverse() * poses[last]), written) },
+            "successor": { "body": "ground", "origin": frame(&poses[last], written) },
+        }],
+    })
+}
+
+/// Bricard's linkages with a half-turn and with a mirror. Their rank, 24, was computed with 132 digits by a program in Python.
+#[test]
+fn symmetric_loops_of_six_hinges_are_certified() {
+    let unit = |x: f64, y: f64, z: f64| Vector3::new(x, y, z).normalize();
+    let half: [(Vector3<f64>, Vector3<f64>); 3] = [
+        (unit(1.0, 2.0, 3.0), Vector3::new(0.31, -0.12, 0.25)),
+        (unit(-2.0, 1.0, 1.0), Vector3::new(0.17, 0.43, -0.28)),
+        (unit(1.0, -1.0, 2.0), Vector3::new(-0.38, 0.21, 0.14)),
+    ];
+    let turned = |v: Vector3<f64>| Vector3::new(-v.x, -v.y, v.z);
+    let line: Vec<_> = half.into_iter().chain(half.map(|(u, p)| (turned(u), turned(p)))).collect();
+    let mirrored = |(u, p): (Vector3<f64>, Vector3<f64>)| {
+        let image = |v: Vector3<f64>| Vector3::new(-v.x, v.y, v.z);
+        (image(u), image(p))
+    };
+    let sides = [
+        (unit(1.0, 2.0, -1.0), Vector3::new(0.35, 0.11, 0.18)),
+        (unit(-1.0, 1.0, 2.0), Vector3::new(0.24, -0.29, -0.13)),
+    ];
+    let within = |y: f64, z: f64, at: [f64; 2]| (unit(0.0, y, z), Vector3::new(0.0, at[0], at[1]));
+    let (first, last) = (within(1.0, 1.0, [0.32, 0.1]), within(1.0, 3.0, [-0.41, 0.2]));
+    let plane = vec![first, sides[0], sides[1], last, mirrored(sides[1]), mirrored(sides[0])];
+    for (name, lines) in [("line", line), ("plane", plane)] {
+        for written in
+            [Written::Rpy(17, 17), Written::Rpy(6, 6), Written::Quaternion(8, 8), Written::Matrix(5, 5)]
+        {
+            let robot = mechanism(&linkage(name, &lines, written).to_string());
+            let answer = analyze(&robot, &AnalyzeOptions::default()).unwrap();
+            let certificate = answer.certificate;
+            assert_eq!((answer.rank, certificate.exact), (24, true), "{name} {written:?}: {certificate:?}");
+        }
+    }
+}
+
 #[test]
 fn answers_with_loops_do_not_depend_on_the_seed() {
     let model = |name: &str| builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap();

@@ -8,7 +8,7 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::relations::{Relations, View};
-use super::{Family, Locus, Values};
+use super::{Family, Values};
 use crate::linalg::{Echelon, Gf, Number, Pivot, SplitMix, Wide};
 use crate::spatial::Field;
 
@@ -49,73 +49,39 @@ fn corners<T: Number>(axes: [(Vector3<T>, Vector3<T>); 4]) -> Option<(Corners<T>
 
 impl<T: Number> View<T> {
     /// Returns the corners of four hinges, and their deviation from an isogram.
-    fn corners(&self, items: &Isogram, classes: [usize; 4]) -> Option<(Corners<T>, f64)> {
+    fn corners(&self, items: &Isogram, classes: &[usize]) -> Option<(Corners<T>, f64)> {
         corners([0, 1, 2, 3].map(|k| (self.points[items[k]], self.directions[classes[k]])))
     }
 }
 
 impl<const N: usize> Relations<N> {
-    fn classes_of(&self, items: &Isogram) -> Option<[usize; 4]> {
-        let mut out = [0; 4];
-        for (class, &item) in out.iter_mut().zip(items) {
-            let item = &self.items[item];
-            *class = item.axis.filter(|_| item.locus == Locus::Line)?.class;
-        }
-        let distinct = (0..4).all(|i| (0..i).all(|j| out[i] != out[j]));
-        distinct.then_some(out)
-    }
-
     /// Returns the loops of four hinges that are Bennett linkages, without common axes.
     pub(super) fn isograms(&self) -> Vec<Isogram> {
         let mut out: Vec<Isogram> = Vec::new();
-        for first in 0..self.items.len() {
-            let [start, end] = self.items[first].bodies;
-            let mut path = vec![(first, end)];
-            self.extend(&mut path, start, &mut out);
+        for items in self.loops_of_hinges(4) {
+            let Ok(items) = Isogram::try_from(items) else { continue };
+            let taken = |i: &usize| out.iter().flatten().any(|t| t == i);
+            if !items.iter().any(taken) && self.is_isogram(&items) {
+                out.push(items);
+            }
         }
         out
     }
 
-    /// Follows paths of hinges from the last body of `path` to `start`; each loop begins with its smallest item.
-    fn extend(&self, path: &mut Vec<(usize, usize)>, start: usize, out: &mut Vec<Isogram>) {
-        let (first, body) = (path[0].0, path[path.len() - 1].1);
-        if path.len() == 4 {
-            let items = [0, 1, 2, 3].map(|k| path[k].0);
-            // Each loop is found in both directions.
-            let taken = |i: &usize| out.iter().flatten().any(|t| t == i);
-            if body == start && !items.iter().any(taken) && self.is_isogram(&items) {
-                out.push(items);
-            }
-            return;
-        }
-        for (item, next) in self.items.iter().enumerate().skip(first + 1) {
-            let [a, b] = next.bodies;
-            let other = if a == body { b } else { a };
-            let visited = path[..path.len() - 1].iter().any(|p| p.1 == other) || other == body;
-            let closes = other == start && path.len() == 3;
-            if (a == body || b == body) && next.locus == Locus::Line && !visited && (other != start || closes)
-            {
-                path.push((item, other));
-                self.extend(path, start, out);
-                path.pop();
-            }
-        }
-    }
-
     fn is_isogram(&self, items: &Isogram) -> bool {
         let Some(classes) = self.classes_of(items) else { return false };
-        let rough = self.rounded().corners(items, classes);
+        let rough = self.rounded().corners(items, &classes);
         rough.is_some_and(|(_, defect)| defect <= APART)
             && self
                 .views
                 .iter()
-                .all(|view| view.corners(items, classes).is_some_and(|(_, defect)| defect <= self.tolerance))
+                .all(|view| view.corners(items, &classes).is_some_and(|(_, defect)| defect <= self.tolerance))
     }
 
     /// Returns the corners of an isogram of the mechanism itself, in double precision.
     pub(super) fn own_corners(&self, items: &Isogram) -> Option<Corners<f64>> {
         let found: Option<(Corners<Wide<N>>, f64)> =
-            self.views.first()?.corners(items, self.classes_of(items)?);
+            self.views.first()?.corners(items, &self.classes_of(items)?);
         found.map(|(corners, _)| corners.map(|p| p.map(f64::from)))
     }
 }
@@ -137,19 +103,7 @@ impl Family {
             along[3 * n..3 * n + 3].iter_mut().zip(direction.iter()).for_each(|(x, d)| *x = *d);
             free.insert(&along);
         }
-        let spread = |short: Vec<T>| {
-            let mut row = vec![T::zero(); 3 * self.items.len()];
-            for (n, &item) in items.iter().enumerate() {
-                row[3 * item..3 * item + 3].copy_from_slice(&short[3 * n..3 * n + 3]);
-            }
-            row
-        };
-        free.null_space().into_iter().map(spread).collect()
-    }
-
-    /// Returns the classes of the hinges of an isogram.
-    pub(super) fn classes_of(&self, isogram: &Isogram) -> impl Iterator<Item = usize> {
-        isogram.map(|item| self.items[item].axis.map(|a| a.class)).into_iter().flatten()
+        free.null_space().into_iter().map(|short| self.spread(items, &short)).collect()
     }
 }
 

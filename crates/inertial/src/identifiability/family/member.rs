@@ -12,8 +12,8 @@ use crate::spatial::{Field, Pose, rotation_from_quaternion};
 /// Maximum number of draws of the directions, since a square root may not exist in the field.
 const REDRAWS: usize = 64;
 
-/// Frames of the classes of directions, and corners of the isograms.
-type Directions<const P: u64> = (Vec<Matrix3<Gf<P>>>, Vec<Corners<Gf<P>>>);
+/// Frames of the classes of directions, corners of the isograms, and maps of the symmetric loops.
+type Directions<const P: u64> = (Vec<Matrix3<Gf<P>>>, Vec<Corners<Gf<P>>>, Vec<Matrix3<Gf<P>>>);
 
 impl Family {
     /// Draws a random member over GF(p), in a closed configuration; `None` if the drawn directions are not compatible
@@ -79,7 +79,7 @@ impl Family {
 
     /// Draws random directions and factors.
     pub(super) fn draw<const P: u64>(&self, source: &mut SplitMix) -> Option<Values<Gf<P>>> {
-        let (frames, isograms) = (0..REDRAWS).find_map(|_| self.frames::<P>(source))?;
+        let (frames, isograms, symmetries) = (0..REDRAWS).find_map(|_| self.frames::<P>(source))?;
         let ratios = self.ratios.iter().map(|_| [0; 2].map(|_| Gf::random(source))).collect();
         let mut turns = Vec::with_capacity(self.turns.len());
         for &turning in &self.turns {
@@ -95,11 +95,11 @@ impl Family {
                 Turning::Space => random_rotation(source)?,
             });
         }
-        Some(Values { frames, ratios, turns, isograms })
+        Some(Values { frames, ratios, turns, isograms, symmetries })
     }
 
     /// Draws a random orthonormal frame for each class of directions, with its third axis along the class, and the
-    /// corners of the isograms.
+    /// corners of the isograms and the maps of the symmetric loops.
     fn frames<const P: u64>(&self, source: &mut SplitMix) -> Option<Directions<P>> {
         let mut frames: Vec<Option<Matrix3<Gf<P>>>> = vec![None; self.classes];
         let mut isograms = Vec::with_capacity(self.isograms.len());
@@ -107,6 +107,12 @@ impl Family {
             let (corners, at) = random_isogram(source)?;
             self.classes_of(isogram).zip(at).for_each(|(class, frame)| frames[class] = Some(frame));
             isograms.push(corners);
+        }
+        let mut symmetries = Vec::with_capacity(self.symmetries.len());
+        for found in &self.symmetries {
+            let (map, at) = found.draw(source)?;
+            self.classes_of(&found.items).zip(at).for_each(|(class, frame)| frames[class] = Some(frame));
+            symmetries.push(map);
         }
         for &class in &self.order {
             if frames[class].is_some() {
@@ -132,11 +138,11 @@ impl Family {
             };
             frames[class] = Some(frame);
         }
-        Some((frames.into_iter().collect::<Option<_>>()?, isograms))
+        Some((frames.into_iter().collect::<Option<_>>()?, isograms, symmetries))
     }
 }
 /// Draws a random rotation about the third axis.
-fn random_turn<const P: u64>(source: &mut SplitMix) -> Option<Matrix3<Gf<P>>> {
+pub(super) fn random_turn<const P: u64>(source: &mut SplitMix) -> Option<Matrix3<Gf<P>>> {
     let t = Gf::<P>::random(source);
     let scale = (Gf::one() + t * t).inverse()?;
     Some(turn_about_z((Gf::one() - t * t) * scale, (t + t) * scale))
@@ -147,7 +153,7 @@ fn turn_about_z<const P: u64>(c: Gf<P>, s: Gf<P>) -> Matrix3<Gf<P>> {
     Matrix3::new(c, -s, o, s, c, o, o, o, i)
 }
 
-fn random_rotation<const P: u64>(source: &mut SplitMix) -> Option<Matrix3<Gf<P>>> {
+pub(super) fn random_rotation<const P: u64>(source: &mut SplitMix) -> Option<Matrix3<Gf<P>>> {
     let [x, y, z, w] = [0; 4].map(|_| Gf::random(source));
     rotation_from_quaternion(x, y, z, w)
 }

@@ -13,17 +13,20 @@
 
 mod equalities;
 mod gained;
+mod hinge_loops;
 mod isogram;
 mod member;
 mod relations;
 mod resolution;
 mod restore;
 mod selection;
+mod symmetry;
 
 pub(super) use relations::Relations;
 
 use isogram::{Corners, Isogram};
 use nalgebra::{Matrix3, Vector3};
+use symmetry::SymmetricLoop;
 
 use crate::linalg::{Echelon, Number, Pivot};
 
@@ -130,6 +133,8 @@ struct Values<T: Number> {
     turns: Vec<Matrix3<T>>,
     /// Corners of each isogram.
     isograms: Vec<Corners<T>>,
+    /// Linear part of the map of each symmetric loop.
+    symmetries: Vec<Matrix3<T>>,
 }
 
 /// Relations of a mechanism in a closed configuration.
@@ -149,6 +154,8 @@ pub(super) struct Family {
     turns: Vec<Turning>,
     /// Loops of four hinges that are drawn as Bennett linkages; no two share a hinge.
     isograms: Vec<Isogram>,
+    /// Loops that are drawn with a symmetry; no two share a direction.
+    symmetries: Vec<SymmetricLoop>,
     /// Dimension of the space of points that satisfy the equations with the directions and factors of the mechanism
     /// itself.
     freedoms: usize,
@@ -193,10 +200,15 @@ impl Family {
     /// Returns a bound of the degree of a drawn pose in the drawn numbers. A frame is at most of degree two in its own
     /// numbers and in those of the frames to which it is drawn perpendicular, an entry of an equation is a product of
     /// four frames, and points follow by Cramer's rule. Equations of an isogram are determinants of eight rows: its
-    /// corners (of degree three) and directions (of degree six) at most four times each.
+    /// corners (of degree three) and directions (of degree six) at most four times each. Those of a symmetric loop are
+    /// determinants of 14 rows of maps and directions, of degree six or less.
     pub fn degree(&self) -> usize {
         let equations = 3 * self.items.len() - self.freedoms;
-        let entry = if self.isograms.is_empty() { 8 } else { 40 };
+        let entry = match (self.symmetries.is_empty(), self.isograms.is_empty()) {
+            (false, _) => 84,
+            (true, false) => 40,
+            (true, true) => 8,
+        };
         entry * (self.classes + 1) * (equations + 1)
     }
 
@@ -204,7 +216,10 @@ impl Family {
     fn span<T: Number>(&self, values: &Values<T>) -> Echelon<T> {
         let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
         let isograms = (0..self.isograms.len()).flat_map(|i| self.rows_of_isogram(i, values));
-        for row in isograms.chain(self.equations.iter().flat_map(|e| self.rows(e, values))) {
+        let symmetries = self.symmetries.iter().zip(&values.symmetries);
+        let symmetries = symmetries.flat_map(|(s, map)| self.rows_of_symmetry(s, map, &values.frames));
+        for row in isograms.chain(symmetries).chain(self.equations.iter().flat_map(|e| self.rows(e, values)))
+        {
             span.insert(&row);
         }
         span

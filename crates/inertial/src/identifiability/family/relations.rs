@@ -3,6 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
+use super::symmetry::SymmetricLoop;
 use super::{Along, Equation, Factor, Item, Locus, Oriented, Turning, level_turn};
 use crate::identifiability::rounding::Resolution;
 use crate::linalg::{Echelon, Number, Wide};
@@ -40,6 +41,8 @@ pub(in crate::identifiability) struct Relations<const N: usize> {
     pub(super) ratios: Vec<[Wide<N>; 2]>,
     /// Rotations between links of equal length.
     pub(super) turns: Vec<(Turning, Matrix3<Wide<N>>)>,
+    /// Loops that a half-turn or a mirror maps to themselves.
+    pub(super) symmetries: Vec<SymmetricLoop>,
     /// Tolerance below which numbers count as zero.
     pub(super) tolerance: f64,
 }
@@ -73,6 +76,7 @@ impl<const N: usize> Relations<N> {
             equations: Vec::new(),
             ratios: Vec::new(),
             turns: Vec::new(),
+            symmetries: Vec::new(),
             tolerance,
         };
         let Some(first) = configurations.first() else { return relations };
@@ -131,6 +135,7 @@ impl<const N: usize> Relations<N> {
         relations.parallelograms();
         relations.ratios();
         relations.turns();
+        relations.symmetries = relations.symmetric_loops();
         relations
     }
 

@@ -4,6 +4,7 @@ use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
 use super::relations::{Link, Relations, Vectors, is_new};
+use super::symmetry::SymmetricLoop;
 use super::{Along, Family, Oriented, Values};
 use crate::linalg::{Echelon, Number, Pivot, SplitMix, Wide};
 use crate::mechanism::{Assembled, AssembledLoop, Closing, Geometry};
@@ -73,6 +74,19 @@ impl<const N: usize> Relations<N> {
         shifted.nearest_with(at, geometry, &self.equal_lengths(), NOISE).map(|found| found.0)
     }
 
+    /// Makes the directions of symmetric loops symmetric; returns the linear parts of their maps.
+    fn symmetrize(&self, frames: &mut [Matrix3<Wide<N>>]) -> Option<Vec<Matrix3<Wide<N>>>> {
+        let symmetric = |found: &SymmetricLoop| {
+            let classes = self.classes_of(&found.items)?;
+            let directions: Vec<_> = classes.iter().map(|&c| frames[c].column(2).into_owned()).collect();
+            let directions = found.symmetrized(&directions)?;
+            let map = found.map(&directions)?;
+            classes.iter().zip(&directions).for_each(|(&c, direction)| frames[c] = frame_about(direction));
+            Some(map)
+        };
+        self.symmetries.iter().map(symmetric).collect()
+    }
+
     fn nearest_with(
         &self,
         at: &Assembled<Wide<N>>,
@@ -83,14 +97,21 @@ impl<const N: usize> Relations<N> {
         // Ratios are known only up to rounding; their relations on rigid bodies need not be restored.
         let plain = self.equations.iter().filter(|e| e.is_plain());
         let (family, view) = (self.without_equations(), self.views.first()?);
-        let frames = family.nearest_frames(&view.directions);
-        let values =
-            Values { frames: frames.clone(), ratios: Vec::new(), turns: Vec::new(), isograms: Vec::new() };
+        let mut frames = family.nearest_frames(&view.directions);
+        let maps = self.symmetrize(&mut frames)?;
+        let values = Values {
+            frames: frames.clone(),
+            ratios: Vec::new(),
+            turns: Vec::new(),
+            isograms: Vec::new(),
+            symmetries: Vec::new(),
+        };
         let rough = Values {
             frames: frames.iter().map(|f| f.map(f64::from)).collect(),
             ratios: Vec::new(),
             turns: Vec::new(),
             isograms: Vec::new(),
+            symmetries: Vec::new(),
         };
         // Independent equations are selected in double precision.
         let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
@@ -101,6 +122,14 @@ impl<const N: usize> Relations<N> {
             if new.contains(&true) {
                 let rows = family.rows(equation, &values).into_iter().zip(new);
                 linear.extend(rows.filter(|(_, new)| *new).map(|(row, _)| row));
+            }
+        }
+        for (found, map) in self.symmetries.iter().zip(&maps) {
+            for row in family.rows_of_symmetry(found, map, &frames) {
+                let rounded: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
+                if is_new(&mut span, &rounded, noise) {
+                    linear.push(row);
+                }
             }
         }
         let own: Vec<Wide<N>> = view.points.iter().flat_map(|p| p.iter().copied()).collect();

@@ -4,6 +4,7 @@ use nalgebra::Matrix3;
 
 use super::isogram::Isogram;
 use super::relations::{Relations, clearly_new};
+use super::symmetry::SymmetricLoop;
 use super::{Along, Equation, Family, Item, Values, drawing_order};
 use crate::linalg::{Echelon, First, Pivot, SplitMix, Wide};
 
@@ -36,12 +37,18 @@ impl<const N: usize> Relations<N> {
     /// If the mechanism contains Bennett linkages, families with such linkages come first; in other families these
     /// hinges do not move.
     pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
-        let isograms = self.isograms();
-        let special = (!isograms.is_empty()).then(|| self.families_with(isograms));
-        special.into_iter().flatten().chain(self.families_with(Vec::new()))
+        let (isograms, symmetries) = (self.isograms(), &self.symmetries);
+        let bennett = (!isograms.is_empty()).then(|| self.families_with(isograms, Vec::new()));
+        let symmetric = (!symmetries.is_empty()).then(|| self.families_with(Vec::new(), symmetries.clone()));
+        let special = bennett.into_iter().flatten().chain(symmetric.into_iter().flatten());
+        special.chain(self.families_with(Vec::new(), Vec::new()))
     }
 
-    fn families_with(&self, isograms: Vec<Isogram>) -> impl Iterator<Item = Family> + '_ {
+    fn families_with(
+        &self,
+        isograms: Vec<Isogram>,
+        symmetries: Vec<SymmetricLoop>,
+    ) -> impl Iterator<Item = Family> + '_ {
         let near =
             |a: usize, b: usize| self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body));
         let neighbours = move |e: &Equation| e.terms.len() > 2 || near(e.terms[0].0, e.terms[1].0);
@@ -60,18 +67,26 @@ impl<const N: usize> Relations<N> {
             let kept: Vec<Equation> = self.equations.iter().filter(|e| keep(e)).cloned().collect();
             let repeated = kept.len() == last;
             last = kept.len();
-            (!repeated).then(|| self.family_of(kept, &isograms))
+            (!repeated).then(|| self.family_of(kept, &isograms, &symmetries))
         })
     }
 
     /// Returns the family of all mechanisms with these relations, except for relations that random directions and
     /// factors do not satisfy.
-    fn family_of(&self, equations: Vec<Equation>, isograms: &[Isogram]) -> Family {
+    fn family_of(
+        &self,
+        equations: Vec<Equation>,
+        isograms: &[Isogram],
+        symmetries: &[SymmetricLoop],
+    ) -> Family {
         let mut out = self.without_equations();
         out.freedoms = 3 * out.items.len();
         out.isograms = isograms.to_vec();
-        let drawn: Vec<usize> = isograms.iter().flat_map(|i| out.classes_of(i)).collect();
-        // Right angles between hinges of isograms are not imposed; right angles with other axes are.
+        out.symmetries = symmetries.to_vec();
+        let drawn =
+            isograms.iter().map(|i| i.as_slice()).chain(symmetries.iter().map(|s| s.items.as_slice()));
+        let drawn: Vec<usize> = drawn.flat_map(|items| out.classes_of(items)).collect();
+        // Right angles between hinges of these loops are not imposed; right angles with other axes are.
         out.perpendicular.retain(|(a, b)| !drawn.contains(a) || !drawn.contains(b));
         let own = self.own_values(&out);
         let mut source = SplitMix::new(1);
@@ -83,11 +98,14 @@ impl<const N: usize> Relations<N> {
         let mut spans =
             (Echelon::<f64>::new(width, Pivot::Largest), Echelon::<First>::new(width, Pivot::Largest));
         for isogram in 0..isograms.len() {
-            let own_rows = out.rows_of_isogram(isogram, &own).into_iter();
-            out.freedoms -= own_rows.filter(|row| clearly_new(&mut spans.0, row)).count();
-            out.rows_of_isogram(isogram, &random).iter().for_each(|row| {
-                spans.1.insert(row);
-            });
+            let rows = (out.rows_of_isogram(isogram, &own), out.rows_of_isogram(isogram, &random));
+            out.freedoms -= insert(&mut spans, rows);
+        }
+        for (k, found) in symmetries.iter().enumerate() {
+            let (Some(map), frames) = (own.symmetries.get(k), &random.frames) else { continue };
+            let rows = out.rows_of_symmetry(found, map, &own.frames);
+            let drawn = out.rows_of_symmetry(found, &random.symmetries[k], frames);
+            out.freedoms -= insert(&mut spans, (rows, drawn));
         }
         for equation in equations {
             let before = (spans.0.rank(), spans.1.rank());
@@ -122,6 +140,7 @@ impl<const N: usize> Relations<N> {
             ratios: self.ratios.iter().map(|r| self.zero(r[1])).collect(),
             turns: self.turns.iter().map(|t| t.0).collect(),
             isograms: Vec::new(),
+            symmetries: Vec::new(),
             freedoms: 0,
         }
     }
@@ -136,6 +155,7 @@ impl<const N: usize> Relations<N> {
             ratios: self.ratios.iter().map(|r| r.map(f64::from)).collect(),
             turns: self.turns.iter().map(|t| rounded(&t.1)).collect(),
             isograms: family.isograms.iter().filter_map(|i| self.own_corners(i)).collect(),
+            symmetries: family.symmetries.iter().filter_map(|s| self.own_map(s)).collect(),
         }
     }
 
@@ -152,6 +172,19 @@ impl<const N: usize> Relations<N> {
         // Gravity and second axes of universal joints have classes, too.
         let axes = self.items.iter().flat_map(|i| [i.axis, i.second]).chain([self.gravity]);
         let parallel = 2 * (axes.flatten().count() - family.classes);
-        parallel + family.perpendicular.len() + span.rank() + self.equal_lengths().len()
+        let symmetric: usize = self.symmetries.iter().map(SymmetricLoop::count).sum();
+        parallel + family.perpendicular.len() + span.rank() + self.equal_lengths().len() + symmetric
     }
+}
+
+/// Adds the equations of a loop with the directions of the mechanism and with random ones; returns the number of
+/// independent ones.
+fn insert(
+    spans: &mut (Echelon<f64>, Echelon<First>),
+    (own, random): (Vec<Vec<f64>>, Vec<Vec<First>>),
+) -> usize {
+    random.iter().for_each(|row| {
+        spans.1.insert(row);
+    });
+    own.iter().filter(|row| clearly_new(&mut spans.0, row)).count()
 }
