@@ -15,7 +15,7 @@ use inertial::mechanism::{
     Rounding, read,
 };
 use inertial::spatial::{Inertia, Pose, transfer_matrix};
-use nalgebra::{DMatrix, DVector, Vector3, vector};
+use nalgebra::{DMatrix, DVector, Isometry3, UnitQuaternion, Vector3, vector};
 use serde_json::Value;
 
 /// Tolerance for references with twelve digits.
@@ -425,6 +425,64 @@ fn random_chain(bodies: usize, rng: &mut Rng) -> Mechanism {
         b = b.joint(joint);
     }
     b.build(&BuildOptions::default()).unwrap()
+}
+
+/// Files with a fixed number of significant digits (`%.6g`) had the resolution of their smallest number, and 13 or 14 digits counted as
+/// full precision: arms in arbitrary frames were certified with a rank too high.
+#[test]
+fn numbers_of_any_format_keep_the_rank_of_an_arm_in_arbitrary_frames() {
+    let axes: [(Vector3<f64>, Vector3<f64>); 6] = [
+        (Vector3::z(), vector![0.0, 0.0, 0.089]),
+        (Vector3::y(), vector![0.0, 0.136, 0.089]),
+        (Vector3::y(), vector![0.425, 0.017, 0.089]),
+        (Vector3::y(), vector![0.817, 0.017, 0.089]),
+        (Vector3::z(), vector![0.817, 0.11, 0.089]),
+        (Vector3::y(), vector![0.817, 0.11, -0.006]),
+    ];
+    let formats: Vec<(String, Box<dyn Fn(f64) -> String>)> = (5..=15usize)
+        .flat_map(|n| -> [(String, Box<dyn Fn(f64) -> String>); 2] {
+            [
+                (format!("{n} digits"), Box::new(move |x| format!("{x:.*e}", n - 1))),
+                (format!("{n} decimals"), Box::new(move |x| format!("{x:.n$}"))),
+            ]
+        })
+        .collect();
+    for seed in 0..4 {
+        let mut rng = Rng(90 + seed);
+        // Frames with their third axis along the joint, turned and shifted arbitrarily about and along it.
+        let mut between = vec![Isometry3::identity()];
+        for (u, p) in axes {
+            let along = UnitQuaternion::rotation_between(&Vector3::z(), &u).unwrap();
+            let turn =
+                along * UnitQuaternion::from_axis_angle(&Vector3::z_axis(), 3.0 * rng.range(-1.0, 1.0));
+            between.push(Isometry3::from_parts((p + 0.2 * rng.range(-1.0, 1.0) * u).into(), turn));
+        }
+        for (name, write) in &formats {
+            let list = |x: &[f64]| x.iter().map(|&x| write(x)).collect::<Vec<_>>().join(" ");
+            let mut text = String::from("<robot name=\"arm\"><link name=\"b0\"/>");
+            for i in 1..between.len() {
+                let pose = between[i - 1].inverse() * between[i];
+                let (r, p, y) = pose.rotation.euler_angles();
+                text += &format!(
+                    "<link name=\"b{i}\"/><joint name=\"j{i}\" type=\"continuous\"><parent link=\"b{}\"/><child link=\"b{i}\"/>\
+                     <origin xyz=\"{}\" rpy=\"{}\"/><axis xyz=\"0 0 1\"/></joint>",
+                    i - 1,
+                    list(pose.translation.vector.as_slice()),
+                    list(&[r, p, y])
+                );
+            }
+            text += "</robot>";
+            let arm =
+                read::model(&text, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap();
+            let answer = analyze(&arm, &AnalyzeOptions::default()).unwrap();
+            assert_eq!(
+                (answer.rank, answer.certificate.exact),
+                (36, true),
+                "{seed}, {name}: {:?}",
+                answer.warnings
+            );
+        }
+    }
 }
 
 /// The uncertainty of joint positions must not grow along a chain: joints with full precision are not moved.
