@@ -29,8 +29,8 @@ pub struct Equations<'m> {
     pub terms: Vec<(usize, Term)>,
     /// Terms removed because base parameters act exactly like them.
     pub absorbed: Vec<(usize, Term)>,
-    /// Change of the base parameters per unit of each removed term.
-    pub(crate) effects: Vec<DVector<f64>>,
+    /// Change of the other unknowns per unit of each removed term.
+    pub(crate) effects: Vec<Effect>,
     /// Names of all unknowns.
     pub names: Vec<String>,
     /// Forces of the coordinates, followed by the six components of the wrench on a fixed base if it is measured.
@@ -44,6 +44,25 @@ pub struct Equations<'m> {
     model: JointModel,
     snap: f64,
     wide: bool,
+}
+
+/// Change of base parameters and joint terms that acts like one unit of a removed term.
+#[derive(Debug, Clone)]
+pub(crate) struct Effect {
+    pub base: DVector<f64>,
+    /// On a vertical slide, the weight of a rotor's equivalent mass is that of an offset.
+    pub terms: Vec<((usize, Term), f64)>,
+}
+
+impl Effect {
+    /// Returns the change of all unknowns; `None` if one of the joint terms is not an unknown.
+    fn on(&self, equations: &Equations<'_>) -> Option<DVector<f64>> {
+        let mut out = self.base.clone().resize_vertically(equations.len(), 0.0);
+        for (term, change) in &self.terms {
+            out[equations.rank() + equations.terms.iter().position(|other| other == term)?] = *change;
+        }
+        Some(out)
+    }
 }
 
 /// Unknowns of one measured force. Each joint term has a feature with a factor.
@@ -214,17 +233,20 @@ impl<'m> Equations<'m> {
         self.len() == 0
     }
 
-    /// Returns the rotor inertias that act like base parameters: row, effect on the base parameters, and value of the model (zero
-    /// if it has none).
-    pub(crate) fn grounded_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
-        let given = |row: usize| self.mechanism.armature()[self.tree_coordinate(row)];
+    /// Returns the rotor inertias that act like other unknowns: row, effect on the unknowns, and value of the model (zero if it has
+    /// none).
+    pub(crate) fn grounded_rotors(&self) -> impl Iterator<Item = (usize, DVector<f64>, f64)> {
         let all = self.absorbed.iter().zip(&self.effects);
-        all.map(move |(&(row, _), effect)| (row, effect, given(row)))
+        all.filter_map(|(&(row, _), effect)| Some((row, effect.on(self)?, self.rotor_of_model(row))))
     }
 
-    /// Removes the rotor inertias that act like base parameters, unless the model gives them.
+    fn rotor_of_model(&self, row: usize) -> f64 {
+        self.mechanism.armature()[self.tree_coordinate(row)]
+    }
+
+    /// Removes the rotor inertias that act like other unknowns, unless the model gives them.
     pub(crate) fn drop_grounded_rotors(&mut self) {
-        let given: Vec<bool> = self.grounded_rotors().map(|(_, _, given)| given > 0.0).collect();
+        let given: Vec<bool> = self.absorbed.iter().map(|&(row, _)| self.rotor_of_model(row) > 0.0).collect();
         let mut kept = given.iter();
         self.absorbed.retain(|_| kept.next() == Some(&true));
         let mut kept = given.iter();

@@ -1,7 +1,7 @@
 //! Construction of equations without redundant joint terms, that is terms that act exactly like base parameters.
 
 use crate::Result;
-use crate::estimation::equations::Equations;
+use crate::estimation::equations::{Effect, Equations};
 use crate::estimation::joint_model::terms::{JointModel, Term};
 use crate::estimation::least_squares::fit::information;
 use crate::estimation::least_squares::solution::Solution;
@@ -39,8 +39,8 @@ impl<'m> Equations<'m> {
 }
 
 impl Equations<'_> {
-    /// Removes rotor inertias that act exactly like base parameters (such as that of a joint on the ground, which is part of the
-    /// inertia of its link about the axis). Linear dependence is tested on random motion.
+    /// Removes rotor inertias that act exactly like other unknowns (such as that of a joint on the ground, which is part of the
+    /// inertia of its link about the axis; on a vertical slide, like a mass and an offset). Linear dependence is tested on random motion.
     ///
     /// The analysis treats geometry as special within the snapping tolerance. A column that is dependent there differs from the
     /// other columns by about that tolerance here, where all values are used exactly. Independent columns differ by a hundredth or
@@ -67,7 +67,12 @@ impl Equations<'_> {
                 self.absorbed.push(self.terms[i]);
                 // Base parameters come first.
                 let alike = Solution::of_factor(&triangle.matrix(), None)?.values;
-                self.effects.push(alike.rows(0, self.rank()).into_owned());
+                let others = columns.iter().zip(alike.iter()).skip(self.rank());
+                let matters =
+                    |&(&column, x): &(&usize, &f64)| x.abs() * all.column(column).norm() > tolerance * size;
+                let terms = others.filter(matters).map(|(&column, &x)| (self.terms[column - self.rank()], x));
+                let terms = terms.collect();
+                self.effects.push(Effect { base: alike.rows(0, self.rank()).into_owned(), terms });
             }
         }
         let mut kept = keep.into_iter();

@@ -464,3 +464,36 @@ fn blocks_of_parts_are_those_of_the_whole() {
         assert!((a / b - 1.0).abs() < 1e-6 && (a / c - 1.0).abs() < 1e-6, "{a} {b} {c}");
     }
 }
+
+/// On a vertical slide, a rotor acts like a mass and an offset together. The parts of the result must predict the torques that the fit
+/// explains: the split between link and rotor changed the mass, but not the offset (residual 1 %, torques of the result wrong by 99 %).
+#[test]
+fn the_parts_of_a_result_with_a_vertical_slide_predict_its_torques() {
+    let mechanism = model("scara");
+    let mut rng = Rng(71);
+    let terms = JointTerms::default().with(|t| {
+        (t.viscous, t.coulomb, t.offset, t.rotor_inertia) = (true, true, true, true);
+    });
+    let log = crate::common::logs::simulate(&mechanism, terms, 400, &mut rng);
+    for model in [JointModel::from(terms), automatic()] {
+        let equations = Equations::new(&mechanism, model, DEFAULT_SNAP).unwrap();
+        let result =
+            identify(&equations, &log.summary(&equations), None, &IdentifyOptions::default()).unwrap();
+        let estimated = mechanism.clone().with_parameters(&result.parameters).unwrap();
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        let (mut left, mut size) = (0.0, 0.0);
+        for s in 0..log.count {
+            let (q, v, a) = (&log.q[s * nq..][..nq], &log.v[s * nv..][..nv], &log.a[s * nv..][..nv]);
+            let torques = reference_rnea(&estimated, q, v, a);
+            for (i, joint) in result.joints.iter().enumerate() {
+                let part = |x: Option<f64>| x.unwrap_or(0.0);
+                let friction = part(joint.viscous) * v[i] + part(joint.coulomb) * v[i].signum();
+                let all = torques[i] + friction + part(joint.offset) + part(joint.rotor_inertia) * a[i];
+                left += (all - log.tau[s * nv + i]).powi(2);
+                size += log.tau[s * nv + i].powi(2);
+            }
+        }
+        // The log has no noise; the prior has a weight of one part in thousands.
+        assert!(left < 1e-4 * size, "{} {:?}", (left / size).sqrt(), result.joints);
+    }
+}

@@ -160,6 +160,19 @@ fn viscous_friction_that_was_left_out_is_no_lag() {
     assert!(lag.value.abs() < 5.0 * lag.std_error + 2e-4, "{lag:?}");
 }
 
+/// Masses and offsets explain most of a spring's torque, so that it explains little of the residual, but clearly.
+#[test]
+fn an_evident_spring_is_named_although_bodies_explain_most_of_it() {
+    let mechanism = model("puma560");
+    let mut log = puma(&mechanism, 52);
+    for (tau, q) in log.tau.chunks_exact_mut(6).zip(log.q.chunks_exact(6)) {
+        tau[1] += 3.0 * q[1];
+    }
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    let name = mechanism.velocity_names()[1].clone();
+    assert!(has(&result, ReasonCode::Spring, &name), "{:?} {:?}", result.reasons, result.deviations);
+}
+
 /// Halves of a repeated motion determine the same unknowns, interleaved parts do not.
 #[test]
 fn a_repeated_motion_with_one_measured_joint_has_no_drift() {

@@ -176,10 +176,14 @@ impl ConsistentFit {
     }
 }
 
+/// Duality gap (in units of the squared residual over the noise) above which a stalled barrier method is replaced by the method in
+/// log-Cholesky coordinates: bodies that are nearly singular, or far from a guessed prior, can stall it.
+const STALLED_GAP: f64 = 1e-2;
+
 /// Rotor inertia that acts like base parameters.
-pub(crate) struct GroundedRotor<'a> {
-    /// Change of the base parameters per unit of this rotor inertia.
-    pub effect: &'a DVector<f64>,
+pub(crate) struct GroundedRotor {
+    /// Change of the unknowns per unit of this rotor inertia.
+    pub effect: DVector<f64>,
     /// Value of the model, zero if it has none.
     pub given: f64,
     /// Width of the prior at weight one.
@@ -251,7 +255,7 @@ impl ConsistentProblem {
         mechanism: &Mechanism,
         regrouping: &Regrouping,
         terms: usize,
-        rotors: &[GroundedRotor<'_>],
+        rotors: &[GroundedRotor],
         factor: &DMatrix<f64>,
         wanted: &Consistency<'_>,
     ) -> Result<Self> {
@@ -282,7 +286,7 @@ impl ConsistentProblem {
         }
         (0..terms).for_each(|i| to_unknowns[(rank + i, n + i)] = 1.0);
         for (k, rotor) in rotors.iter().enumerate() {
-            to_unknowns.view_mut((0, n + terms + k), (rank, 1)).copy_from(rotor.effect);
+            to_unknowns.column_mut(n + terms + k).copy_from(&rotor.effect);
         }
 
         let rows = factor.columns(0, unknowns).into_owned();
@@ -341,7 +345,17 @@ impl ConsistentProblem {
         let has_time = options.start();
         let watch = |x: &DVector<f64>, cost| watch(x, cost) && has_time();
         match wanted.solver {
-            Solver::Barrier => problem.solve(start, options, watch),
+            Solver::Barrier => {
+                let mut watch = watch;
+                let found = problem.solve(start, options, &mut watch)?;
+                let is_far = found.status == SolverStatus::Stalled && found.gap() > STALLED_GAP;
+                let applies = wanted.prior_kind == PriorKind::Entropic && problem.inequalities.is_empty();
+                if !is_far || !applies {
+                    return Ok(found);
+                }
+                let other = chart::solve::<LogCholesky>(problem, start, options, watch)?;
+                Ok(if other.cost < found.cost { other } else { found })
+            }
             Solver::Manifold => chart::solve::<Principal>(problem, start, options, watch),
             Solver::LogCholesky => chart::solve::<LogCholesky>(problem, start, options, watch),
         }

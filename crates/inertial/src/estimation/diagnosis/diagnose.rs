@@ -32,6 +32,9 @@ const SHARE_OF_GAIN: f64 = 0.02;
 /// the ratio by which it must exceed every other deviation.
 const SHARE_OF_SPRING: f64 = 0.5;
 const SPRING_OVER_OTHERS: f64 = 1.5;
+/// Squared ratio of a spring's stiffness to its standard error from which a smaller share is sufficient: masses and offsets explain
+/// most of the torque of a spring over a small range.
+const EVIDENCE_OF_SPRING: f64 = 400.0;
 /// Share that a lag must explain to be corrected. The correction is harmless if noise hides most of the effect.
 const SHARE_OF_LAG: f64 = 0.01;
 /// Squared ratio of the remaining lag to its standard error, from which a corrected lag is corrected once more.
@@ -150,7 +153,7 @@ fn named(found: &[Deviation], joints: usize) -> Option<&Deviation> {
     };
     let other = most(false);
     let spring = most(true).filter(|spring| {
-        spring.explains * joints as f64 >= SHARE_OF_SPRING
+        (spring.explains * joints as f64 >= SHARE_OF_SPRING || spring.evidence() >= EVIDENCE_OF_SPRING)
             && other.is_none_or(|other| spring.explains > SPRING_OVER_OTHERS * other.explains)
     });
     spring.or(other)

@@ -120,15 +120,14 @@ fn prior_covariance(
     for (i, combination) in equations.regrouping.combinations.iter().enumerate() {
         combination.iter().for_each(|&(column, x)| map[(i, column)] = x);
     }
-    let mut base = &map * parameters * map.transpose();
+    let mut out = DMatrix::zeros(n, n);
+    out.view_mut((0, 0), (rank, rank)).copy_from(&(&map * parameters * map.transpose()));
     let grounded = grounded_rotor_widths(equations, prior)?;
     for ((_, effect, _), width) in equations.grounded_rotors().zip(grounded) {
-        base += effect * effect.transpose() * (width * width);
+        out += &effect * effect.transpose() * (width * width);
     }
-    let mut out = DMatrix::zeros(n, n);
-    out.view_mut((0, 0), (rank, rank)).copy_from(&base);
     for (i, width) in widths(equations, summary, squares, prior)?.into_iter().enumerate() {
-        out[(rank + i, rank + i)] = width * width;
+        out[(rank + i, rank + i)] += width * width;
     }
     Ok(out)
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
 
 use crate::estimation::consistent::bounds::Bounds;
 use crate::estimation::consistent::intervals::{IntervalOptions, intervals};
+use crate::estimation::consistent::joint_term_prior::grounded_rotor_widths;
 use crate::estimation::consistent::posterior::{PosteriorOptions, posterior};
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit, PriorKind};
@@ -318,9 +319,9 @@ fn estimate(
     } else {
         let values = squares.values.as_slice().to_vec();
         // Rotor inertias given by the model are not part of the link inertias.
-        let mut base = squares.values.rows(0, equations.rank()).into_owned();
-        equations.grounded_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
-        let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
+        let given = equations.grounded_rotors().map(|(row, _, given)| (row, given)).collect::<Vec<_>>();
+        let base = without_rotors(equations, &values, &given);
+        let parameters = equations.regrouping.expand(&base[..equations.rank()], &mechanism.parameters())?;
         let given = equations.grounded_rotors().filter(|(_, _, given)| *given > 0.0);
         let rotors = given.map(|(row, _, given)| (row, given)).collect();
         (parameters, values, None, squares.covariance.clone(), rotors, None)
@@ -354,7 +355,16 @@ fn estimate(
     }
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(&std_errors);
     let row = |i: usize| (0..equations.rank()).map(|j| covariance[(i, j)]).collect();
-    let errors = Errors { unknowns: &std_errors, parameters: spread.as_ref() };
+    let mut own_errors = std_errors.clone();
+    if !rotors.is_empty() && consistent {
+        // The data do not separate these rotors from the other unknowns: only the prior does.
+        for ((_, effect, _), width) in
+            equations.grounded_rotors().zip(grounded_rotor_widths(equations, &prior)?)
+        {
+            own_errors.iter_mut().zip(effect.iter()).for_each(|(own, x)| *own = own.hypot(x * width));
+        }
+    }
+    let errors = Errors { unknowns: &own_errors, parameters: spread.as_ref() };
     let rows = if options.covariance { equations.rank() } else { 0 };
     Ok(Identification {
         schema: "inertial/identification/1",
@@ -370,7 +380,13 @@ fn estimate(
         least_norm: (options.least_norm && !consistent)
             .then(|| LeastNorm::new(mechanism, &equations.regrouping)),
         bodies: bodies(&estimated, spread.as_ref())?,
-        joints: joints(equations, &estimated, &values, Some(errors), &rotors),
+        joints: joints(
+            equations,
+            &estimated,
+            &without_rotors(equations, &values, &rotors),
+            Some(errors),
+            &rotors,
+        ),
         base_parameters: base_parameters
             .map(|((name, &value), &std_error)| ParameterEstimate::new(name.clone(), value, std_error))
             .collect(),
@@ -403,6 +419,17 @@ fn estimate(
         lag: None,
         rotors,
     })
+}
+
+/// Returns the values of the unknowns without the effects of rotors that act like them.
+fn without_rotors(equations: &Equations<'_>, values: &[f64], rotors: &[(usize, f64)]) -> Vec<f64> {
+    let mut out = DVector::from_column_slice(values);
+    for (row, effect, _) in equations.grounded_rotors() {
+        if let Some((_, inertia)) = rotors.iter().find(|(other, _)| *other == row) {
+            out.axpy(-inertia, &effect, 1.0);
+        }
+    }
+    out.as_slice().to_vec()
 }
 
 /// Computes the singular values of the data in the base parameters, with columns of unit length, after elimination of the joint

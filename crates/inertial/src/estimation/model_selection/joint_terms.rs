@@ -120,19 +120,14 @@ impl<'m> Chosen<'m> {
         let expected = rotors().map(|c| if c.chosen { 1.0 } else { c.probability }).sum::<f64>();
         // The data cannot determine the rotors of joints on the ground: they are dropped if the other joints speak against rotors.
         let others = rotors().count() as f64;
-        let mut doubts = Vec::new();
         if auto.rotor_inertia && expected <= ROTORS * others {
             let probability = if others > 0.0 { expected / others } else { 0.0 };
-            doubts = self.doubts_of_grounded_rotors(probability)?;
+            let doubts = self.doubts_of_grounded_rotors(probability)?;
+            self.doubts.extend(doubts);
             self.with_rotors = Some(self.equations.clone());
             self.equations.drop_grounded_rotors();
         }
         self.keep(found);
-        let unknowns = self.equations.len();
-        for doubt in &mut doubts {
-            doubt.change = doubt.change.clone().resize_vertically(unknowns, 0.0);
-        }
-        self.doubts.extend(doubts);
         Ok(())
     }
 
@@ -140,8 +135,8 @@ impl<'m> Chosen<'m> {
     fn doubts_of_grounded_rotors(&self, probability: f64) -> Result<Vec<Doubt>> {
         let widths = grounded_rotor_widths(&self.equations, &Prior::new(self.equations.mechanism())?)?;
         let dropped = self.equations.grounded_rotors().zip(widths).filter(|((_, _, given), _)| *given == 0.0);
-        let doubt = |((_, effect, _), width): ((usize, &DVector<f64>, f64), f64)| Doubt {
-            change: effect.clone(),
+        let doubt = |((_, effect, _), width): ((usize, DVector<f64>, f64), f64)| Doubt {
+            change: effect,
             variance: probability * width.powi(2),
             of_prior: true,
         };
