@@ -231,6 +231,20 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
         }
         (Method::Auto, Err(why)) => {
             let mut finding = question.by_sampling(&geometry)?;
+            let rank = finding.regrouping.rank();
+            match question.lost_relations(&geometry, rank)? {
+                None => {}
+                Some(Some(found)) => {
+                    finding = question.by_singular_values(&geometry)?;
+                    finding.warnings.push(Warning::LostRelations { written: rank, found: Some(found) });
+                }
+                Some(None) => {
+                    finding
+                        .certificate
+                        .doubt("joint axes are nearly in special positions that were not restored");
+                    finding.warnings.push(Warning::LostRelations { written: rank, found: None });
+                }
+            }
             finding.warnings.push(Warning::Sampled { reason: why.to_string() });
             finding
         }

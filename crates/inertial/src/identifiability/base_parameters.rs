@@ -36,18 +36,26 @@ pub struct EntryScale {
     pub units: Vec<f64>,
     /// Rounding error of entries of order one.
     pub error: f64,
+    /// Whether small entries may be intended, because the geometry was moved to restore relations.
+    moved: bool,
 }
 
 impl EntryScale {
     /// Creates the scale of a geometry in double precision.
     pub fn of_doubles(units: Vec<f64>) -> Self {
-        Self { units, error: DOUBLES }
+        Self { units, error: DOUBLES, moved: false }
+    }
+
+    /// Returns the scale with the rounding error of a file, if that is larger.
+    pub fn with_error(self, error: Option<f64>) -> Self {
+        Self { error: self.error.max(error.unwrap_or(0.0)), ..self }
     }
 
     /// Creates the scale of a geometry that was moved by `distance` to restore relations. Numbers of the file that are
     /// intended to be zero moved as well.
     pub fn of_repaired(units: Vec<f64>, distance: f64) -> Self {
-        Self { units, error: DOUBLES.max(REPAIR_ERROR * distance) }
+        let error = DOUBLES.max(REPAIR_ERROR * distance);
+        Self { units, error, moved: error > DOUBLES }
     }
 }
 
@@ -180,14 +188,13 @@ impl<T: Written> Dependence<T> {
     ) -> Self {
         let (units, error) = (&scale.units, scale.error);
         let mut exact = Self::new(order.clone(), null_vectors.iter().cloned(), tolerance);
-        if error > DOUBLES {
+        if scale.moved {
             // Entries that are large only before the reduction matter for double precision, but not for the geometry.
             exact.reduce(MOST_COEFFICIENTS);
         }
         let (least, largest) = exact.extremes(units);
         let is_huge = largest * error > HUGE_PRODUCT;
-        // Small entries of a repaired geometry may be intended.
-        if !is_huge && (least >= error || error > DOUBLES) {
+        if !is_huge && (least >= error || scale.moved) {
             return exact;
         }
         let factors: Option<Vec<T>> = units.iter().map(|&u| power_of_two::<T>(u).inverse()).collect();

@@ -7,7 +7,7 @@ use super::sampling::Sampler;
 use super::topology::Topology;
 use super::warning::Warning;
 use crate::Result;
-use crate::linalg::{Echelon, First, Gap, Number, Pivot, Shadow, Svd};
+use crate::linalg::{Echelon, First, Gap, Number, Pivot, Shadow, Svd, singular_values};
 use crate::mechanism::{ExactGeometry, Mechanism};
 
 /// Exact number (modulo a prime) paired with its floating-point value.
@@ -16,6 +16,19 @@ pub type Real = Shadow<2_305_843_009_213_692_601>;
 /// Singular values of the sampled regressor (with unit columns) below this, relative to the largest, count as zero.
 /// Rounding errors are slightly above 1e-15.
 const NUMERIC_TOLERANCE: f64 = 1e-12;
+
+/// Largest rounding error of a file whose entries of null vectors are compared with it. In coarser files, large entries may be due to
+/// small dimensions.
+const FINE: f64 = 1e-8;
+
+/// Multiple of the rounding error of the file up to which a singular value may be due to it.
+const LOST: f64 = 30.0;
+
+/// Minimum ratio of the singular values before and after a rank that rounding errors hide.
+const STEP: f64 = 100.0;
+
+/// Largest number of parameters for which singular values are compared.
+const MOST_COMPARED: usize = 600;
 
 /// Type of evidence for a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
@@ -55,10 +68,16 @@ pub struct Certificate {
 impl Certificate {
     /// Makes the result numeric, because a pivot of the combinations may be a rounding error of the file.
     pub(super) fn withdraw(&mut self) {
+        self.doubt("a coefficient may be a rounding error of the file");
+    }
+
+    /// Makes the result numeric, with the reason.
+    pub(super) fn doubt(&mut self, why: &str) {
         self.exact = false;
         self.kind = CertificateKind::Numeric;
         self.error_probability = None;
-        self.upper_by += "; no proof: a coefficient may be a rounding error of the file";
+        self.upper_by += "; no proof: ";
+        self.upper_by += why;
     }
 }
 
@@ -264,7 +283,13 @@ impl Question<'_> {
     pub(super) fn scale(&self, geometry: &ExactGeometry) -> EntryScale {
         let mut units = vec![1.0; self.mechanism.parameter_count()];
         self.rescale(&mut units, unit(geometry).recip());
-        EntryScale::of_doubles(units)
+        EntryScale::of_doubles(units).with_error(self.rounding(geometry).filter(|&error| error <= FINE))
+    }
+
+    /// Returns the largest rounding error of the numbers of the file (rad, or relative to the size of the robot), if it is known.
+    fn rounding(&self, geometry: &ExactGeometry) -> Option<f64> {
+        let known = self.mechanism.bodies().iter().filter_map(|b| b.rounding);
+        known.map(|r| r.angle.max(r.length * unit(geometry))).reduce(f64::max)
     }
 
     /// Returns rows of the regressor in floating point, with lengths in units of the size of the robot and columns
@@ -295,6 +320,30 @@ impl Question<'_> {
     /// Computes the rank, with its margin, from singular values of the regressor at random configurations.
     pub fn numeric_rank(&self, geometry: &ExactGeometry) -> Result<crate::linalg::Rank> {
         Ok(Svd::new(&self.numeric_rows(geometry).0)?.rank(NUMERIC_TOLERANCE))
+    }
+
+    /// Compares the singular values of the regressor with the rounding error of the file: the rank counts relations that rounding
+    /// destroyed, for example between the fingers of a gripper. Returns the smaller rank if singular values in double precision show
+    /// it, or `None` as the rank if the file is too coarse for that.
+    pub(super) fn lost_relations(
+        &self,
+        geometry: &ExactGeometry,
+        rank: usize,
+    ) -> Result<Option<Option<usize>>> {
+        if self.literal || self.mechanism.parameter_count() > MOST_COMPARED {
+            return Ok(None);
+        }
+        let noise = LOST * self.rounding(geometry).unwrap_or(0.0).max(f64::EPSILON);
+        let values = singular_values(&self.numeric_rows(geometry).0)?;
+        let Some(smallest) = values.get(rank.wrapping_sub(1)).filter(|x| **x <= noise * values[0]) else {
+            return Ok(None);
+        };
+        let clear = values[..rank].iter().position(|x| *x <= noise * values[0]).filter(|&k| {
+            let above = k.checked_sub(1).map_or(0.0, |k| values[k]);
+            above >= STEP * values[k] && *smallest > 0.0
+        });
+        let is_negligible = |x: f64| x <= NUMERIC_TOLERANCE * values[0];
+        Ok(clear.map(|k| Some(k).filter(|&k| is_negligible(values[k]) && !is_negligible(values[k - 1]))))
     }
 
     /// Converts parameters to another unit of length: first moments scale with the unit, inertias with its square.

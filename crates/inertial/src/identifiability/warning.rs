@@ -64,6 +64,13 @@ pub enum Warning {
         /// Tolerance of the correction.
         snap: f64,
     },
+    /// Relations that hold up to rounding and were not restored.
+    LostRelations {
+        /// Rank as written.
+        written: usize,
+        /// Rank with the relations, if it is known.
+        found: Option<usize>,
+    },
     /// Combinations that differ from those as written.
     Moved {
         /// Joint that the correction moved most.
@@ -108,6 +115,7 @@ impl Coded for Warning {
             Self::NotListed { .. } => "not-listed",
             Self::LiterallyRigid => "literally-rigid",
             Self::LiteralRank { .. } => "literal-rank",
+            Self::LostRelations { .. } => "lost-relations",
             Self::Moved { .. } => "moved",
             Self::OnlyRatios => "only-ratios",
             Self::NoWheels => "no-wheels",
@@ -178,6 +186,14 @@ impl fmt::Display for Warning {
                     several => write!(f, "joints {} lie", several.join(", "))?,
                 }
                 write!(f, " within {snap} of a special position without being in it")
+            }
+            Self::LostRelations { written, found } => {
+                let found = found.map_or_else(|| "lower".into(), |rank| rank.to_string());
+                write!(
+                    f,
+                    "some relations between joint axes hold only up to the rounding of the file: with them the rank is {found}, as \
+                     written it is {written}"
+                )
             }
             Self::Moved { joint, turned, shifted } => write!(
                 f,
