@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::base_parameters::{Regrouping, Status};
-use super::certificate::{Certificate, Finding, JointTransfers, Question};
+use super::certificate::{Certificate, Finding, JointTransfers, LostRelations, Question};
 use super::conserved;
 use super::drng::{Principle, Reason};
 use super::experiment::Measured;
@@ -234,11 +234,11 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
             let rank = finding.regrouping.rank();
             match question.lost_relations(&geometry, rank)? {
                 None => {}
-                Some(Some(found)) => {
+                Some(LostRelations::WithRank(found)) => {
                     finding = question.by_singular_values(&geometry)?;
                     finding.warnings.push(Warning::LostRelations { written: rank, found: Some(found) });
                 }
-                Some(None) => {
+                Some(LostRelations::Unclear) => {
                     finding
                         .certificate
                         .doubt("joint axes are nearly in special positions that were not restored");

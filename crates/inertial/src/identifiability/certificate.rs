@@ -30,6 +30,15 @@ const STEP: f64 = 100.0;
 /// Largest number of parameters for which singular values are compared.
 const MOST_COMPARED: usize = 600;
 
+/// Relations that rounding destroyed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LostRelations {
+    /// Relations with which the regressor has this rank in double precision.
+    WithRank(usize),
+    /// Relations of a file that is too coarse to give the rank.
+    Unclear,
+}
+
 /// Type of evidence for a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -323,13 +332,12 @@ impl Question<'_> {
     }
 
     /// Compares the singular values of the regressor with the rounding error of the file: the rank counts relations that rounding
-    /// destroyed, for example between the fingers of a gripper. Returns the smaller rank if singular values in double precision show
-    /// it, or `None` as the rank if the file is too coarse for that.
+    /// destroyed, for example between the fingers of a gripper. Returns `None` if it does not.
     pub(super) fn lost_relations(
         &self,
         geometry: &ExactGeometry,
         rank: usize,
-    ) -> Result<Option<Option<usize>>> {
+    ) -> Result<Option<LostRelations>> {
         if self.literal || self.mechanism.parameter_count() > MOST_COMPARED {
             return Ok(None);
         }
@@ -343,7 +351,11 @@ impl Question<'_> {
             above >= STEP * values[k] && *smallest > 0.0
         });
         let is_negligible = |x: f64| x <= NUMERIC_TOLERANCE * values[0];
-        Ok(clear.map(|k| Some(k).filter(|&k| is_negligible(values[k]) && !is_negligible(values[k - 1]))))
+        let lost = |k: usize| {
+            let is_visible = is_negligible(values[k]) && !is_negligible(values[k - 1]);
+            if is_visible { LostRelations::WithRank(k) } else { LostRelations::Unclear }
+        };
+        Ok(clear.map(lost))
     }
 
     /// Converts parameters to another unit of length: first moments scale with the unit, inertias with its square.

@@ -245,8 +245,12 @@ impl<'m> Loops<'m> {
             }
         }
         let blur = limits.blur();
-        let loose = (limits.is_coarse() || repaired.is_some())
-            && seen.relations_to(blur).equal_links() > seen.relations.equal_links();
+        let is_changed = limits.is_coarse() || repaired.is_some();
+        let blurred = (is_changed || seen.moved > 0.0).then(|| seen.relations_to(blur));
+        let loose =
+            is_changed && blurred.as_ref().is_some_and(|b| b.equal_links() > seen.relations.equal_links());
+        // One symmetry of a loop is restored.
+        let more_symmetric = blurred.is_some_and(|b| b.symmetries() > seen.relations.symmetries());
         let beyond =
             limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
         let RelatedGeometry { site, views, relations, open, moved, .. } = seen;
@@ -259,7 +263,11 @@ impl<'m> Loops<'m> {
         unresolved |= equal_angles > relations.equal_angles();
         // Numbers that close the loops as written are exact.
         let is_exact = self.snap == 0.0 || limits.is_exact() && (moved == 0.0 || !limits.is_coarse());
-        let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * moved.max(limits.axes)) };
+        // Relations that were not recognized hold to the last decimals of the file.
+        let written =
+            if limits.is_coarse() { resolution.length.max(resolution.angle).min(self.snap) } else { 0.0 };
+        let error = moved.max(limits.axes).max(written);
+        let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * error) };
         let known = Known { snap: self.snap, expected, blurred: unresolved, closes: open <= RELATED, noise };
         // A mechanism with the same relations; others, which were not recognized, do not hold there.
         let distance = NEARBY.max(NEARBY_ERRORS * moved.max(limits.axes));
@@ -287,7 +295,9 @@ impl<'m> Loops<'m> {
         unresolved |= left && found.rank.kept < FAINT * blur;
         // A file with closed loops is used as written unless mechanisms with more relations have a lower rank.
         let differs = |rank: usize| rank < found.rank.rank || limits.is_coarse() && rank > found.rank.rank;
-        unresolved |= beyond;
+        unresolved |= beyond || more_symmetric;
+        // Rounding can lock loops with redundant constraints.
+        unresolved |= limits.is_coarse() && !self.closed.locked().is_empty();
         unresolved |= rivals.iter().any(|rank| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             let known = Known { expected: None, blurred: false, ..known };

@@ -3,7 +3,6 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
-use super::symmetry::SymmetricLoop;
 use super::{Along, Equation, Factor, Item, Locus, Oriented, Turning, level_turn};
 use crate::identifiability::rounding::Resolution;
 use crate::linalg::{Echelon, Number, Wide};
@@ -41,8 +40,6 @@ pub(in crate::identifiability) struct Relations<const N: usize> {
     pub(super) ratios: Vec<[Wide<N>; 2]>,
     /// Rotations between links of equal length.
     pub(super) turns: Vec<(Turning, Matrix3<Wide<N>>)>,
-    /// Loops that a half-turn or a mirror maps to themselves.
-    pub(super) symmetries: Vec<SymmetricLoop>,
     /// Tolerance below which numbers count as zero.
     pub(super) tolerance: f64,
 }
@@ -76,7 +73,6 @@ impl<const N: usize> Relations<N> {
             equations: Vec::new(),
             ratios: Vec::new(),
             turns: Vec::new(),
-            symmetries: Vec::new(),
             tolerance,
         };
         let Some(first) = configurations.first() else { return relations };
@@ -135,7 +131,6 @@ impl<const N: usize> Relations<N> {
         relations.parallelograms();
         relations.ratios();
         relations.turns();
-        relations.symmetries = relations.symmetric_loops();
         relations
     }
 
@@ -198,7 +193,7 @@ impl<const N: usize> Relations<N> {
         }
     }
 
-    fn coincide(&self, along: Along, a: usize, b: usize) -> bool {
+    pub(super) fn coincide(&self, along: Along, a: usize, b: usize) -> bool {
         // Far above the rounding error of a few operations, and of any file that is treated as special.
         let rough = self.rounded.difference(along, a, b);
         if rough.amax() > CLEARLY_APART.max(2.0 * self.tolerance) {

@@ -75,7 +75,11 @@ impl<const N: usize> Relations<N> {
     }
 
     /// Makes the directions of symmetric loops symmetric; returns the linear parts of their maps.
-    fn symmetrize(&self, frames: &mut [Matrix3<Wide<N>>]) -> Option<Vec<Matrix3<Wide<N>>>> {
+    fn symmetrize(
+        &self,
+        symmetries: &[SymmetricLoop],
+        frames: &mut [Matrix3<Wide<N>>],
+    ) -> Option<Vec<Matrix3<Wide<N>>>> {
         let symmetric = |found: &SymmetricLoop| {
             let classes = self.classes_of(&found.items)?;
             let directions: Vec<_> = classes.iter().map(|&c| frames[c].column(2).into_owned()).collect();
@@ -84,7 +88,7 @@ impl<const N: usize> Relations<N> {
             classes.iter().zip(&directions).for_each(|(&c, direction)| frames[c] = frame_about(direction));
             Some(map)
         };
-        self.symmetries.iter().map(symmetric).collect()
+        symmetries.iter().map(symmetric).collect()
     }
 
     fn nearest_with(
@@ -98,7 +102,8 @@ impl<const N: usize> Relations<N> {
         let plain = self.equations.iter().filter(|e| e.is_plain());
         let (family, view) = (self.without_equations(), self.views.first()?);
         let mut frames = family.nearest_frames(&view.directions);
-        let maps = self.symmetrize(&mut frames)?;
+        let symmetries = self.symmetric_loops();
+        let maps = self.symmetrize(&symmetries, &mut frames)?;
         let values = Values {
             frames: frames.clone(),
             ratios: Vec::new(),
@@ -124,7 +129,7 @@ impl<const N: usize> Relations<N> {
                 linear.extend(rows.filter(|(_, new)| *new).map(|(row, _)| row));
             }
         }
-        for (found, map) in self.symmetries.iter().zip(&maps) {
+        for (found, map) in symmetries.iter().zip(&maps) {
             for row in family.rows_of_symmetry(found, map, &frames) {
                 let rounded: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
                 if is_new(&mut span, &rounded, noise) {

@@ -37,9 +37,9 @@ impl<const N: usize> Relations<N> {
     /// If the mechanism contains Bennett linkages, families with such linkages come first; in other families these
     /// hinges do not move.
     pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
-        let (isograms, symmetries) = (self.isograms(), &self.symmetries);
+        let (isograms, symmetries) = (self.isograms(), self.symmetric_loops());
         let bennett = (!isograms.is_empty()).then(|| self.families_with(isograms, Vec::new()));
-        let symmetric = (!symmetries.is_empty()).then(|| self.families_with(Vec::new(), symmetries.clone()));
+        let symmetric = (!symmetries.is_empty()).then(|| self.families_with(Vec::new(), symmetries));
         let special = bennett.into_iter().flatten().chain(symmetric.into_iter().flatten());
         special.chain(self.families_with(Vec::new(), Vec::new()))
     }
@@ -84,7 +84,7 @@ impl<const N: usize> Relations<N> {
         out.isograms = isograms.to_vec();
         out.symmetries = symmetries.to_vec();
         let drawn =
-            isograms.iter().map(|i| i.as_slice()).chain(symmetries.iter().map(|s| s.items.as_slice()));
+            isograms.iter().map(<[usize; 4]>::as_slice).chain(symmetries.iter().map(|s| s.items.as_slice()));
         let drawn: Vec<usize> = drawn.flat_map(|items| out.classes_of(items)).collect();
         // Right angles between hinges of these loops are not imposed; right angles with other axes are.
         out.perpendicular.retain(|(a, b)| !drawn.contains(a) || !drawn.contains(b));
@@ -172,7 +172,7 @@ impl<const N: usize> Relations<N> {
         // Gravity and second axes of universal joints have classes, too.
         let axes = self.items.iter().flat_map(|i| [i.axis, i.second]).chain([self.gravity]);
         let parallel = 2 * (axes.flatten().count() - family.classes);
-        let symmetric: usize = self.symmetries.iter().map(SymmetricLoop::count).sum();
+        let symmetric: usize = self.symmetric_loops().iter().map(SymmetricLoop::count).sum();
         parallel + family.perpendicular.len() + span.rank() + self.equal_lengths().len() + symmetric
     }
 }

@@ -7,9 +7,9 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::Zero;
 
-use super::Family;
 use super::member::{random_rotation, random_turn};
 use super::relations::{Relations, View};
+use super::{Along, Family};
 use crate::linalg::{Echelon, Gf, Number, Pivot, SplitMix, Wide};
 use crate::spatial::Field;
 
@@ -29,6 +29,13 @@ enum Kind {
     HalfTurn,
     /// Reflection in a plane.
     Mirror,
+}
+
+/// Positions of hinges that may be images of each other, and of those that may be their own images.
+struct Images {
+    kind: Kind,
+    pairs: Vec<(usize, usize)>,
+    fixed: Vec<usize>,
 }
 
 /// Loop of hinges that is mapped to itself.
@@ -64,16 +71,22 @@ impl Kind {
     }
 
     /// Returns the possible images of the hinges of a loop: pairs, and hinges that are their own images.
-    fn candidates(self, length: usize) -> Vec<(Vec<(usize, usize)>, Vec<usize>)> {
+    fn candidates(self, length: usize) -> Vec<Images> {
         let half = length / 2;
+        let mirrored = |a: usize| Images {
+            kind: self,
+            pairs: (1..half).map(|j| ((a + j) % length, (a + length - j) % length)).collect(),
+            fixed: vec![a, a + half],
+        };
         match self {
-            Self::HalfTurn => vec![((0..half).map(|k| (k, k + half)).collect(), Vec::new())],
-            Self::Mirror => (0..half)
-                .map(|a| {
-                    let pairs = (1..half).map(|j| ((a + j) % length, (a + length - j) % length));
-                    (pairs.collect(), vec![a, a + half])
-                })
-                .collect(),
+            Self::HalfTurn => {
+                vec![Images {
+                    kind: self,
+                    pairs: (0..half).map(|k| (k, k + half)).collect(),
+                    fixed: Vec::new(),
+                }]
+            }
+            Self::Mirror => (0..half).map(mirrored).collect(),
         }
     }
 }
@@ -190,10 +203,18 @@ impl<const N: usize> Relations<N> {
         let mut taken: Vec<usize> = Vec::new();
         for items in LENGTHS.into_iter().flat_map(|length| self.loops_of_hinges(length)) {
             let Some(classes) = self.classes_of(&items) else { continue };
-            if classes.iter().any(|c| taken.contains(c)) {
+            // Four symmetric hinges whose axes do not meet move only if they are a Bennett linkage.
+            let next = |k: usize| (k + 1) % items.len();
+            let meets = |k: usize| {
+                let normal = Along::Normal(classes[k], classes[next(k)]);
+                self.coincide(normal, items[k], items[next(k)])
+            };
+            let moves = items.len() > 4 || (0..items.len()).all(meets);
+            if !moves || classes.iter().any(|c| taken.contains(c)) {
                 continue;
             }
-            if let Some(found) = self.symmetry_of(&items, &classes) {
+            let found = self.symmetries_of(&items, &classes).next();
+            if let Some(found) = found {
                 taken.extend(classes);
                 out.push(found);
             }
@@ -201,30 +222,50 @@ impl<const N: usize> Relations<N> {
         out
     }
 
-    fn symmetry_of(&self, items: &[usize], classes: &[usize]) -> Option<SymmetricLoop> {
+    /// Returns the number of half-turns and mirrors that map loops of hinges to themselves.
+    pub fn symmetries(&self) -> usize {
+        let loops = LENGTHS.into_iter().flat_map(|length| self.loops_of_hinges(length));
+        let classes = loops.filter_map(|items| Some((self.classes_of(&items)?, items)));
+        classes.map(|(classes, items)| self.symmetries_of(&items, &classes).count()).sum()
+    }
+
+    /// Returns the symmetries of a loop.
+    fn symmetries_of<'a>(
+        &'a self,
+        items: &'a [usize],
+        classes: &'a [usize],
+    ) -> impl Iterator<Item = SymmetricLoop> + 'a {
+        let kinds = [Kind::HalfTurn, Kind::Mirror].into_iter();
+        let candidates = kinds.flat_map(|kind| kind.candidates(items.len()));
+        candidates.filter_map(move |images| {
+            [1, -1].into_iter().find_map(|sign| self.symmetry(items, classes, &images, sign))
+        })
+    }
+
+    /// Returns the symmetry with the given images, and the given sign of the first image, if the loop has it.
+    fn symmetry(
+        &self,
+        items: &[usize],
+        classes: &[usize],
+        images: &Images,
+        sign: i64,
+    ) -> Option<SymmetricLoop> {
+        let Images { kind, pairs, fixed } = images;
+        let kind = *kind;
         let directions: Vec<Vector3<f64>> = classes.iter().map(|&c| self.rounded().directions[c]).collect();
-        for kind in [Kind::HalfTurn, Kind::Mirror] {
-            for (pairs, fixed) in kind.candidates(items.len()) {
-                for sign in [1, -1] {
-                    let (a, b) = pairs[0];
-                    let axis = kind.axis(&directions[a], &directions[b], sign);
-                    let Some(map) = kind.map(&axis).filter(|_| size(&axis) >= LEAST) else { continue };
-                    let sign_of = |&(a, b): &(usize, usize)| {
-                        let along = (map * directions[a]).dot(&directions[b]);
-                        (a, b, if along < 0.0 { -1 } else { 1 })
-                    };
-                    let across = |&a: &usize| (a, (map * directions[a]).dot(&directions[a]) < 0.0);
-                    let pairs = pairs.iter().map(sign_of).collect();
-                    let fixed = fixed.iter().map(across).collect();
-                    let found = SymmetricLoop { items: items.to_vec(), kind, pairs, fixed };
-                    let is_near = found.errors(&directions, &map) <= APART.max(100.0 * self.tolerance);
-                    if is_near && self.views.iter().all(|view| self.is_symmetric(&found, classes, view)) {
-                        return Some(found);
-                    }
-                }
-            }
-        }
-        None
+        let (a, b) = pairs[0];
+        let axis = kind.axis(&directions[a], &directions[b], sign);
+        let map = kind.map(&axis).filter(|_| size(&axis) >= LEAST)?;
+        let sign_of = |&(a, b): &(usize, usize)| {
+            let along = (map * directions[a]).dot(&directions[b]);
+            (a, b, if along < 0.0 { -1 } else { 1 })
+        };
+        let across = |&a: &usize| (a, (map * directions[a]).dot(&directions[a]) < 0.0);
+        let pairs = pairs.iter().map(sign_of).collect();
+        let fixed = fixed.iter().map(across).collect();
+        let found = SymmetricLoop { items: items.to_vec(), kind, pairs, fixed };
+        let is_near = found.errors(&directions, &map) <= APART.max(100.0 * self.tolerance);
+        (is_near && self.views.iter().all(|view| self.is_symmetric(&found, classes, view))).then_some(found)
     }
 
     fn is_symmetric(&self, found: &SymmetricLoop, classes: &[usize], view: &View<Wide<N>>) -> bool {
