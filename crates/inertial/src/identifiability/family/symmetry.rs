@@ -201,16 +201,8 @@ impl<const N: usize> Relations<N> {
     pub(super) fn symmetric_loops(&self) -> Vec<SymmetricLoop> {
         let mut out: Vec<SymmetricLoop> = Vec::new();
         let mut taken: Vec<usize> = Vec::new();
-        for items in LENGTHS.into_iter().flat_map(|length| self.loops_of_hinges(length)) {
-            let Some(classes) = self.classes_of(&items) else { continue };
-            // Four symmetric hinges whose axes do not meet move only if they are a Bennett linkage.
-            let next = |k: usize| (k + 1) % items.len();
-            let meets = |k: usize| {
-                let normal = Along::Normal(classes[k], classes[next(k)]);
-                self.coincide(normal, items[k], items[next(k)])
-            };
-            let moves = items.len() > 4 || (0..items.len()).all(meets);
-            if !moves || classes.iter().any(|c| taken.contains(c)) {
+        for (items, classes) in self.movable_loops() {
+            if classes.iter().any(|c| taken.contains(c)) {
                 continue;
             }
             let found = self.symmetries_of(&items, &classes).next();
@@ -224,9 +216,23 @@ impl<const N: usize> Relations<N> {
 
     /// Returns the number of half-turns and mirrors that map loops of hinges to themselves.
     pub fn symmetries(&self) -> usize {
+        let loops = self.movable_loops();
+        loops.iter().map(|(items, classes)| self.symmetries_of(items, classes).count()).sum()
+    }
+
+    /// Returns the loops of hinges that move if they are symmetric, with the classes of their directions: loops of six, and
+    /// spherical loops of four. Others of four move only if they are a Bennett linkage.
+    fn movable_loops(&self) -> Vec<(Vec<usize>, Vec<usize>)> {
         let loops = LENGTHS.into_iter().flat_map(|length| self.loops_of_hinges(length));
-        let classes = loops.filter_map(|items| Some((self.classes_of(&items)?, items)));
-        classes.map(|(classes, items)| self.symmetries_of(&items, &classes).count()).sum()
+        let with_classes = loops.filter_map(|items| self.classes_of(&items).map(|classes| (items, classes)));
+        let moves = |(items, classes): &(Vec<usize>, Vec<usize>)| {
+            let next = |k: usize| (k + 1) % items.len();
+            let meets = |k: usize| {
+                self.coincide(Along::Normal(classes[k], classes[next(k)]), items[k], items[next(k)])
+            };
+            items.len() > 4 || (0..items.len()).all(meets)
+        };
+        with_classes.filter(moves).collect()
     }
 
     /// Returns the symmetries of a loop.
