@@ -279,7 +279,7 @@ fn machines_of_every_kind_agree_with_their_sampled_regressors() {
         let answer = analyze(&robot, &by(Method::Drng)).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(answer.model.dof, mobility, "{name}");
         check_null_vectors(&name, &robot, &answer);
-        assert!(answer.certificate.exact, "{name}");
+        assert!(answer.certificate.exact, "{name}: {:?}", answer.certificate);
         check_sound(&name, &robot);
     }
 }

@@ -19,8 +19,7 @@ impl<const N: usize> Relations<N> {
     fn extend(&self, path: &mut Vec<(usize, usize)>, start: usize, length: usize, out: &mut Vec<Vec<usize>>) {
         let (first, body) = (path[0].0, path[path.len() - 1].1);
         if path.len() == length {
-            // Each loop is found in both directions.
-            if body == start && path[1].0 < path[length - 1].0 {
+            if body == start {
                 out.push(path.iter().map(|p| p.0).collect());
             }
             return;
