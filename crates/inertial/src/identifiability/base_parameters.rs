@@ -46,11 +46,6 @@ impl EntryScale {
         Self { units, error: DOUBLES, moved: false }
     }
 
-    /// Returns the scale with the rounding error of a file, if that is larger.
-    pub fn with_error(self, error: Option<f64>) -> Self {
-        Self { error: self.error.max(error.unwrap_or(0.0)), ..self }
-    }
-
     /// Creates the scale of a geometry that was moved by `distance` to restore relations. Numbers of the file that are
     /// intended to be zero moved as well.
     pub fn of_repaired(units: Vec<f64>, distance: f64) -> Self {
@@ -193,7 +188,7 @@ impl<T: Written> Dependence<T> {
             exact.reduce(MOST_COEFFICIENTS);
         }
         let (least, largest) = exact.extremes(units);
-        let is_huge = largest * error > HUGE_PRODUCT;
+        let is_huge = largest > LARGEST || largest * error > HUGE_PRODUCT;
         if !is_huge && (least >= error || scale.moved) {
             return exact;
         }

@@ -17,10 +17,6 @@ pub type Real = Shadow<2_305_843_009_213_692_601>;
 /// Rounding errors are slightly above 1e-15.
 const NUMERIC_TOLERANCE: f64 = 1e-12;
 
-/// Largest rounding error of a file whose entries of null vectors are compared with it. In coarser files, large entries may be due to
-/// small dimensions.
-const FINE: f64 = 1e-8;
-
 /// Multiple of the rounding error of the file up to which a singular value may be due to it.
 const LOST: f64 = 30.0;
 
@@ -292,7 +288,7 @@ impl Question<'_> {
     pub(super) fn scale(&self, geometry: &ExactGeometry) -> EntryScale {
         let mut units = vec![1.0; self.mechanism.parameter_count()];
         self.rescale(&mut units, unit(geometry).recip());
-        EntryScale::of_doubles(units).with_error(self.rounding(geometry).filter(|&error| error <= FINE))
+        EntryScale::of_doubles(units)
     }
 
     /// Returns the largest rounding error of the numbers of the file (rad, or relative to the size of the robot), if it is known.

@@ -14,6 +14,7 @@ pub mod drng;
 mod experiment;
 pub mod extended;
 mod family;
+mod family_bound;
 pub mod lifting;
 mod literal;
 pub mod loops;

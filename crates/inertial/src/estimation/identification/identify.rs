@@ -319,11 +319,10 @@ fn estimate(
     } else {
         let values = squares.values.as_slice().to_vec();
         // Rotor inertias given by the model are not part of the link inertias.
-        let given = equations.grounded_rotors().map(|(row, _, given)| (row, given)).collect::<Vec<_>>();
-        let base = without_rotors(equations, &values, &given);
-        let parameters = equations.regrouping.expand(&base[..equations.rank()], &mechanism.parameters())?;
         let given = equations.grounded_rotors().filter(|(_, _, given)| *given > 0.0);
-        let rotors = given.map(|(row, _, given)| (row, given)).collect();
+        let rotors: Vec<_> = given.map(|(row, _, given)| (row, given)).collect();
+        let base = without_rotors(equations, &values, &rotors);
+        let parameters = equations.regrouping.expand(&base[..equations.rank()], &mechanism.parameters())?;
         (parameters, values, None, squares.covariance.clone(), rotors, None)
     };
     let intervals = match &options.intervals {
@@ -355,15 +354,11 @@ fn estimate(
     }
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(&std_errors);
     let row = |i: usize| (0..equations.rank()).map(|j| covariance[(i, j)]).collect();
-    let mut own_errors = std_errors.clone();
-    if !rotors.is_empty() && consistent {
-        // The data do not separate these rotors from the other unknowns: only the prior does.
-        for ((_, effect, _), width) in
-            equations.grounded_rotors().zip(grounded_rotor_widths(equations, &prior)?)
-        {
-            own_errors.iter_mut().zip(effect.iter()).for_each(|(own, x)| *own = own.hypot(x * width));
-        }
-    }
+    let own_errors = if consistent && !rotors.is_empty() {
+        with_rotor_errors(equations, &prior, std_errors.clone())?
+    } else {
+        std_errors.clone()
+    };
     let errors = Errors { unknowns: &own_errors, parameters: spread.as_ref() };
     let rows = if options.covariance { equations.rank() } else { 0 };
     Ok(Identification {
@@ -430,6 +425,15 @@ fn without_rotors(equations: &Equations<'_>, values: &[f64], rotors: &[(usize, f
         }
     }
     out.as_slice().to_vec()
+}
+
+/// Adds the uncertainty of rotors that act like other unknowns to the standard errors of these: the data do not separate them, only
+/// the prior does.
+fn with_rotor_errors(equations: &Equations<'_>, prior: &Prior, mut errors: Vec<f64>) -> Result<Vec<f64>> {
+    for ((_, effect, _), width) in equations.grounded_rotors().zip(grounded_rotor_widths(equations, prior)?) {
+        errors.iter_mut().zip(effect.iter()).for_each(|(error, x)| *error = error.hypot(x * width));
+    }
+    Ok(errors)
 }
 
 /// Computes the singular values of the data in the base parameters, with columns of unit length, after elimination of the joint

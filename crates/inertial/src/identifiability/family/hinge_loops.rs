@@ -4,52 +4,61 @@ use super::relations::Relations;
 use super::{Family, Locus};
 use crate::linalg::Number;
 
+/// Hinge of a path, the class of its direction, and the body after it.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    item: usize,
+    class: usize,
+    body: usize,
+}
+
 impl<const N: usize> Relations<N> {
-    /// Returns the loops of `length` hinges, each in its order from its smallest item.
+    /// Returns the loops of `length` hinges in different directions, each in its order from its smallest item.
     pub(super) fn loops_of_hinges(&self, length: usize) -> Vec<Vec<usize>> {
         let mut out = Vec::new();
-        for first in (0..self.items.len()).filter(|&i| self.items[i].locus == Locus::Line) {
-            let [start, end] = self.items[first].bodies;
-            self.extend(&mut vec![(first, end)], start, length, &mut out);
+        for item in 0..self.items.len() {
+            let Some(class) = self.class_of(item) else { continue };
+            let [start, body] = self.items[item].bodies;
+            self.extend(&mut vec![Step { item, class, body }], start, length, &mut out);
         }
         out
     }
 
     /// Follows paths of hinges from the last body of `path` to `start`.
-    fn extend(&self, path: &mut Vec<(usize, usize)>, start: usize, length: usize, out: &mut Vec<Vec<usize>>) {
-        let (first, body) = (path[0].0, path[path.len() - 1].1);
+    fn extend(&self, path: &mut Vec<Step>, start: usize, length: usize, out: &mut Vec<Vec<usize>>) {
+        let (first, last) = (path[0].item, path[path.len() - 1].body);
         if path.len() == length {
-            if body == start {
-                out.push(path.iter().map(|p| p.0).collect());
+            if last == start {
+                out.push(path.iter().map(|step| step.item).collect());
             }
             return;
         }
+        let is_closing = path.len() + 1 == length;
         for (item, next) in self.items.iter().enumerate().skip(first + 1) {
-            let [a, b] = next.bodies;
-            let other = if a == body { b } else { a };
-            let visited = path[..path.len() - 1].iter().any(|p| p.1 == other) || other == body;
-            let is_last = path.len() + 1 == length;
-            if (a == body || b == body)
-                && next.locus == Locus::Line
-                && !visited
-                && (other == start) == is_last
-            {
-                path.push((item, other));
+            let body = match next.bodies {
+                [a, b] if a == last => b,
+                [a, b] if b == last => a,
+                _ => continue,
+            };
+            let Some(class) = self.class_of(item) else { continue };
+            let is_new = path.iter().all(|step| step.body != body && step.class != class);
+            if is_new && (body == start) == is_closing {
+                path.push(Step { item, class, body });
                 self.extend(path, start, length, out);
                 path.pop();
             }
         }
     }
 
-    /// Returns the classes of hinges if they are all different.
-    pub(super) fn classes_of(&self, items: &[usize]) -> Option<Vec<usize>> {
-        let class = |&item: &usize| {
-            let item = &self.items[item];
-            item.axis.filter(|_| item.locus == Locus::Line).map(|a| a.class)
-        };
-        let classes: Vec<usize> = items.iter().map(class).collect::<Option<_>>()?;
-        let distinct = (0..classes.len()).all(|i| !classes[..i].contains(&classes[i]));
-        distinct.then_some(classes)
+    /// Returns the classes of the directions of hinges.
+    pub(super) fn classes_of(&self, hinges: &[usize]) -> Vec<usize> {
+        hinges.iter().filter_map(|&item| self.class_of(item)).collect()
+    }
+
+    /// Returns the class of the direction of an item if it is a hinge.
+    fn class_of(&self, item: usize) -> Option<usize> {
+        let item = &self.items[item];
+        item.axis.filter(|_| item.locus == Locus::Line).map(|a| a.class)
     }
 }
 

@@ -69,7 +69,7 @@ impl<const N: usize> Relations<N> {
     }
 
     fn is_isogram(&self, items: &Isogram) -> bool {
-        let Some(classes) = self.classes_of(items) else { return false };
+        let classes = self.classes_of(items);
         let rough = self.rounded().corners(items, &classes);
         rough.is_some_and(|(_, defect)| defect <= APART)
             && self
@@ -81,7 +81,7 @@ impl<const N: usize> Relations<N> {
     /// Returns the corners of an isogram of the mechanism itself, in double precision.
     pub(super) fn own_corners(&self, items: &Isogram) -> Option<Corners<f64>> {
         let found: Option<(Corners<Wide<N>>, f64)> =
-            self.views.first()?.corners(items, &self.classes_of(items)?);
+            self.views.first()?.corners(items, &self.classes_of(items));
         found.map(|(corners, _)| corners.map(|p| p.map(f64::from)))
     }
 }

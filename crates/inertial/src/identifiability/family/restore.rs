@@ -81,7 +81,7 @@ impl<const N: usize> Relations<N> {
         frames: &mut [Matrix3<Wide<N>>],
     ) -> Option<Vec<Matrix3<Wide<N>>>> {
         let symmetric = |found: &SymmetricLoop| {
-            let classes = self.classes_of(&found.items)?;
+            let classes = self.classes_of(&found.items);
             let directions: Vec<_> = classes.iter().map(|&c| frames[c].column(2).into_owned()).collect();
             let directions = found.symmetrized(&directions)?;
             let map = found.map(&directions)?;

@@ -224,7 +224,10 @@ impl<const N: usize> Relations<N> {
     /// spherical loops of four. Others of four move only if they are a Bennett linkage.
     fn movable_loops(&self) -> Vec<(Vec<usize>, Vec<usize>)> {
         let loops = LENGTHS.into_iter().flat_map(|length| self.loops_of_hinges(length));
-        let with_classes = loops.filter_map(|items| self.classes_of(&items).map(|classes| (items, classes)));
+        let with_classes = loops.map(|items| {
+            let classes = self.classes_of(&items);
+            (items, classes)
+        });
         let moves = |(items, classes): &(Vec<usize>, Vec<usize>)| {
             let next = |k: usize| (k + 1) % items.len();
             let meets = |k: usize| {
@@ -256,8 +259,7 @@ impl<const N: usize> Relations<N> {
         images: &Images,
         sign: i64,
     ) -> Option<SymmetricLoop> {
-        let Images { kind, pairs, fixed } = images;
-        let kind = *kind;
+        let (kind, Images { pairs, fixed, .. }) = (images.kind, images);
         let directions: Vec<Vector3<f64>> = classes.iter().map(|&c| self.rounded().directions[c]).collect();
         let (a, b) = pairs[0];
         let axis = kind.axis(&directions[a], &directions[b], sign);
@@ -290,7 +292,7 @@ impl<const N: usize> Relations<N> {
 impl<const N: usize> Relations<N> {
     /// Returns the linear part of the map of a loop of the mechanism itself, in double precision.
     pub(super) fn own_map(&self, found: &SymmetricLoop) -> Option<Matrix3<f64>> {
-        let (classes, view) = (self.classes_of(&found.items)?, self.views.first()?);
+        let (classes, view) = (self.classes_of(&found.items), self.views.first()?);
         let directions: Vec<_> = classes.iter().map(|&c| view.directions[c]).collect();
         found.map(&directions).map(|map| map.map(f64::from))
     }
@@ -313,4 +315,86 @@ impl Family {
 /// Returns the largest entry of a vector.
 fn size<T: Number>(v: &Vector3<T>) -> f64 {
     v.iter().map(|x| x.weight()).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Matrix3, Vector3};
+
+    use super::{Kind, SymmetricLoop};
+    use crate::linalg::{First, Number, SplitMix};
+    use crate::spatial::Field;
+
+    fn random_vector(source: &mut SplitMix) -> Vector3<First> {
+        Vector3::from_fn(|_, _| First::random(source))
+    }
+
+    /// Returns a loop of each kind.
+    fn loops() -> [SymmetricLoop; 2] {
+        let items: Vec<usize> = (0..6).collect();
+        let half_turn = SymmetricLoop {
+            items: items.clone(),
+            kind: Kind::HalfTurn,
+            pairs: vec![(0, 3, 1), (1, 4, -1), (2, 5, 1)],
+            fixed: Vec::new(),
+        };
+        let mirror = SymmetricLoop {
+            items,
+            kind: Kind::Mirror,
+            pairs: vec![(1, 5, 1), (2, 4, -1)],
+            fixed: vec![(0, true), (3, false)],
+        };
+        [half_turn, mirror]
+    }
+
+    /// Checks that drawn frames are orthonormal and that the map takes hinges to their images.
+    #[test]
+    fn random_symmetric_directions_are_images_of_each_other() {
+        let mut source = SplitMix::new(3);
+        for found in loops() {
+            let (map, frames) = found.draw(&mut source).expect("a draw");
+            let hinge = |at: usize| frames[at].column(2).into_owned();
+            assert!(frames.iter().all(|f| f.tr_mul(f) == Matrix3::identity()));
+            assert_eq!(map * map, Matrix3::identity());
+            for &(a, b, sign) in &found.pairs {
+                assert_eq!(map * hinge(a), hinge(b) * First::from_i64(sign));
+            }
+            for &(a, across) in &found.fixed {
+                assert_eq!(map * hinge(a), hinge(a) * First::from_i64(if across { -1 } else { 1 }));
+            }
+        }
+    }
+
+    /// Checks the equations with points that are constructed by the map: any points on a hinge and its image, points in
+    /// the mirror on hinges in it, any points on hinges across it. Other points violate the equations.
+    #[test]
+    fn equations_hold_for_points_that_are_images_of_each_other() {
+        let mut source = SplitMix::new(4);
+        for found in loops() {
+            let (map, frames) = found.draw(&mut source).expect("a draw");
+            let directions: Vec<_> = frames.iter().map(|f| f.column(2).into_owned()).collect();
+            let centre = random_vector(&mut source);
+            let image = |p: Vector3<First>| map * (p - centre) + centre;
+            let mut points = vec![Vector3::zeros(); 6];
+            for &(a, b, _) in &found.pairs {
+                points[a] = random_vector(&mut source);
+                points[b] = image(points[a]) + directions[b] * First::random(&mut source);
+            }
+            for &(a, across) in &found.fixed {
+                let point = random_vector(&mut source);
+                let half = First::from_i64(2).inverse().expect("an odd prime");
+                points[a] = if across { point } else { (point + image(point)) * half };
+            }
+            let rows = found.equations(&directions, &map);
+            let zero = First::from_i64(0);
+            let holds = |points: &[Vector3<First>]| {
+                let values: Vec<First> = points.iter().flat_map(|p| p.iter().copied()).collect();
+                rows.iter().all(|row| row.iter().zip(&values).fold(zero, |sum, (&x, &y)| sum + x * y) == zero)
+            };
+            assert!(holds(&points));
+            let (a, ..) = found.pairs[0];
+            points[a] += random_vector(&mut source);
+            assert!(!holds(&points));
+        }
+    }
 }
