@@ -12,7 +12,7 @@ use super::certificate::{Certificate, Finding, JointTransfers, LostRelations, Qu
 use super::conserved;
 use super::drng::{Principle, Reason};
 use super::experiment::Measured;
-use super::literal::{RankAsWritten, literal_rank};
+use super::literal::{RankAsWritten, check_coarse_relations, literal_rank};
 use super::loops::LoopAnswer;
 use super::options::{AnalyzeOptions, Method, checked_snap, experiment, order, recursion_applies};
 use super::parts::{ClosedAnswer, Parts, rank_as_written};
@@ -262,6 +262,7 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
             Err(_) => question.sampled_rank::<First>(&geometry),
         })
     };
+    check_coarse_relations(&question, options.snap, &rank, &mut finding);
     Ok(report(&question, options, &geometry, &rank, mechanism.nv(), finding))
 }
 

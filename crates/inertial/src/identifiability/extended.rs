@@ -40,8 +40,12 @@ const NOISE_STEP: f64 = 1e3;
 /// Ratio of consecutive pivots that does not occur in a gradual decrease.
 const LARGE_STEP: f64 = 1e6;
 
-/// Largest factor by which a valid pivot differs between two mechanisms at the distance of rounding errors.
+/// Largest factor by which a valid pivot differs between two mechanisms at the distance of rounding errors of doubles.
 const MOST_CHANGE: f64 = 2.0;
+
+/// Largest factor by which a valid pivot grows between two mechanisms at a multiple of the rounding error of a coarse file. Pivots due to
+/// rounding grow by about that multiple.
+const MOST_GROWTH: f64 = 8.0;
 
 /// Number of consecutive configurations without a new row after which sampling stops.
 const QUIET: usize = 4;
@@ -130,6 +134,14 @@ impl Sampler<'_> {
     }
 }
 
+/// Mechanism with the same relations at a small distance.
+pub struct Nearby<'a, 'm, const N: usize> {
+    /// The mechanism.
+    pub site: Site<'a, 'm, N>,
+    /// Whether the distance is a multiple of the rounding error of a coarse file, not of doubles.
+    pub is_coarse: bool,
+}
+
 /// Properties of a mechanism that are known before it is sampled.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
@@ -170,12 +182,12 @@ pub struct Extended<const N: usize> {
 
 impl<const N: usize> Extended<N> {
     /// Samples a mechanism. `nearby` returns a mechanism at the distance of rounding errors with the same relations; it
-    /// is called if small pivots may be rounding errors.
+    /// is called if small pivots may be rounding errors, which differ there.
     pub fn new<'a, 'm>(
         question: &Question<'_>,
         site: &Site<'a, 'm, N>,
         known: Known,
-        nearby: impl Fn() -> Option<Site<'a, 'm, N>>,
+        nearby: impl Fn() -> Option<Nearby<'a, 'm, N>>,
     ) -> Result<Self> {
         let Known { snap, expected, blurred, closes, noise } = known;
         let inquiry = question.inquiry();
@@ -269,31 +281,36 @@ impl<const N: usize> Extended<N> {
         let mut truncated = false;
         let sizes_nearby = || {
             let doubtful = open <= Wide::<N>::TOLERANCE && found.rank().kept <= noise;
-            let nearby = doubtful.then(nearby).flatten()?;
-            sampler.rows_of(&nearby, &used).map(|rows| FullPivots::sizes_at(rows, width, &found.places))
+            let Nearby { site, is_coarse } = doubtful.then(nearby).flatten()?;
+            let rows = sampler.rows_of(&site, &used)?;
+            Some((FullPivots::sizes_at(rows, width, &found.places), is_coarse))
         };
-        if let Some(sizes) = sizes_nearby() {
-            let changes =
-                |(a, b): (&f64, &f64)| !(b.recip() * a < MOST_CHANGE && a.recip() * b < MOST_CHANGE);
+        let sizes_nearby = sizes_nearby();
+        if let Some((sizes, is_coarse)) = &sizes_nearby {
+            let changes = |(there, here): (&f64, &f64)| {
+                let [growth, decline] = [there / here, here / there];
+                !if *is_coarse { growth < MOST_GROWTH } else { growth < MOST_CHANGE && decline < MOST_CHANGE }
+            };
             if let Some(valid) = sizes.iter().zip(&found.sizes).position(changes) {
                 truncated = true;
                 found.truncate(valid);
             }
-        } else if blurred || open > Wide::<N>::TOLERANCE {
-            let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
-            if let Some(last) = found.sizes.windows(2).position(step) {
-                truncated = last + 1 < found.places.len();
-                found.truncate(last + 1);
+        }
+        // A neighbour at the rounding error of doubles is decisive.
+        let is_decided = truncated || sizes_nearby.is_some_and(|(_, is_coarse)| !is_coarse);
+        let step = |w: &[f64]| {
+            if blurred || open > Wide::<N>::TOLERANCE {
+                w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1]
+            } else {
+                // Relations that no family describes (such as equal angles of two shafts in a double universal joint) hold
+                // only to the rounding error of the file.
+                let is_large = w[0] * w[0] > w[1] || w[0] > LARGE_STEP * w[1];
+                w[1] <= noise && w[0] > NOISE_STEP * w[1] && is_large
             }
-        } else {
-            // Relations that no family describes (such as equal angles of two shafts in a double universal joint) hold
-            // only to the rounding error of the file.
-            let large = |w: &[f64]| w[0] * w[0] > w[1] || w[0] > LARGE_STEP * w[1];
-            let step = |w: &[f64]| w[1] <= noise && w[0] > NOISE_STEP * w[1] && large(w);
-            if let Some(last) = found.sizes.windows(2).position(step) {
-                truncated = last + 1 < found.places.len();
-                found.truncate(last + 1);
-            }
+        };
+        if let Some(last) = found.sizes.windows(2).position(step).filter(|_| !is_decided) {
+            truncated = last + 1 < found.places.len();
+            found.truncate(last + 1);
         }
         let rank = found.rank();
         let tolerance = tolerance.max(MAGNIFIED * rank.dropped);

@@ -1,6 +1,6 @@
 //! Rank of the geometry as written in the file, without correction of rounded numbers.
 
-use super::certificate::Question;
+use super::certificate::{Finding, Question};
 use super::options::AnalyzeOptions;
 use super::warning::Warning;
 use crate::mechanism::ExactGeometry;
@@ -10,6 +10,12 @@ const MOST_SUSPECTS: usize = 64;
 
 /// Smallest displacement by snapping (radians, and lengths relative to the size of the robot) that is reported.
 const LEAST_REPORTED: f64 = 1e-9;
+
+/// Largest rounding error, relative to the tolerance, of a file whose rounding errors cannot exceed it in sum.
+const NEGLIGIBLE: f64 = 0.1;
+
+/// Largest tolerance (rad) at which relations may be due to rounding.
+const WIDEST: f64 = 1e-2;
 
 /// Rank as a function of the tolerance of the geometry of each body; `None` if the loops do not move with it.
 pub(super) type RankAsWritten<'a> = dyn Fn(&dyn Fn(usize) -> f64) -> Option<usize> + 'a;
@@ -82,4 +88,26 @@ pub(super) fn literal_rank(
     }
     warnings.push(Warning::LiteralRank { rank, literal: literal_rank, joints, snap: options.snap });
     literal_rank
+}
+
+/// Withdraws the certificate if relations that hold within the rounding error of the file, but not within `snap`, give a lower rank.
+pub(super) fn check_coarse_relations(
+    question: &Question<'_>,
+    snap: f64,
+    rank_of: &RankAsWritten<'_>,
+    finding: &mut Finding,
+) {
+    let bodies = question.mechanism.bodies();
+    let is_coarse = bodies.iter().filter_map(|b| b.rounding).any(|r| r.angle > NEGLIGIBLE * snap);
+    if question.literal || !is_coarse {
+        return;
+    }
+    let wide = |body: usize| if bodies[body].rounding.is_some() { snap.max(WIDEST) } else { snap };
+    let (written, found) = (finding.regrouping.rank(), rank_of(&wide));
+    if found.is_some_and(|rank| rank < written) {
+        finding
+            .certificate
+            .doubt("relations hold up to the rounding of the file, which exceeds the tolerance");
+        finding.warnings.push(Warning::LostRelations { written, found });
+    }
 }

@@ -10,7 +10,7 @@ use super::base_parameters::EntryScale;
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::configurations::Site;
 use super::drng::{Explanation, explain};
-use super::extended::{Extended, Known};
+use super::extended::{Extended, Known, Nearby};
 use super::family::Relations;
 use super::family_bound::Bound;
 use super::lifting::Start;
@@ -59,6 +59,9 @@ const NEARBY: f64 = 1e-13;
 
 /// Minimum distance of that mechanism, in rounding errors of the file.
 const NEARBY_ERRORS: f64 = 100.0;
+
+/// Largest distance of that mechanism if the file is coarse, so that valid pivots keep their size.
+const FARTHEST: f64 = 3e-3;
 
 /// Pivots up to this multiple of the rounding error of the file may be rounding errors.
 const AMPLIFIED: f64 = 50.0;
@@ -263,12 +266,16 @@ impl<'m> Loops<'m> {
         let noise = if is_exact { 0.0 } else { NOISE.max(AMPLIFIED * error) };
         let known = Known { snap: self.snap, expected, blurred: unresolved, closes: open <= RELATED, noise };
         // A mechanism with the same relations; others, which were not recognized, do not hold there.
-        let distance = NEARBY.max(NEARBY_ERRORS * moved.max(limits.axes));
+        let distance = if is_changed {
+            (NEARBY_ERRORS * error).min(FARTHEST)
+        } else {
+            NEARBY.max(NEARBY_ERRORS * moved.max(limits.axes))
+        };
         let nearby = || {
             let source = &mut SplitMix::new(VIEWS_SEED);
-            let first = (!limits.is_coarse() && repaired.is_none()).then(|| &views.configurations[0])?;
-            let at = relations.neighbour(first, &site.geometry, distance, source)?;
-            Some(Site::new(&self.closed, &self.assembly, site.in_file_units(&at), views.q.clone()))
+            let at = relations.neighbour(&views.configurations[0], &site.geometry, distance, source)?;
+            let site = Site::new(&self.closed, &self.assembly, site.in_file_units(&at), views.q.clone());
+            Some(Nearby { site, is_coarse: is_changed })
         };
         let mut found = Extended::new(question, &site, known, nearby)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.

@@ -66,7 +66,7 @@ pub enum Warning {
     },
     /// Relations that hold up to rounding and were not restored.
     LostRelations {
-        /// Rank as written.
+        /// Rank without the relations.
         written: usize,
         /// Rank with the relations, if it is known.
         found: Option<usize>,
@@ -191,8 +191,8 @@ impl fmt::Display for Warning {
                 let found = found.map_or_else(|| "lower".into(), |rank| rank.to_string());
                 write!(
                     f,
-                    "some relations between joint axes hold only up to the rounding of the file: with them the rank is {found}, as \
-                     written it is {written}"
+                    "some relations between joint axes hold only up to the rounding of the file: with them the rank is {found}, \
+                     without them it is {written}"
                 )
             }
             Self::Moved { joint, turned, shifted } => write!(

@@ -4,8 +4,9 @@
 
 use crate::common::data::golden;
 use crate::loops::mechanism;
-use inertial::identifiability::{AnalyzeOptions, analyze};
-use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3, vector};
+use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
+use inertial::mechanism::{Base, BuildOptions, read};
+use nalgebra::{Matrix3, Quaternion, Rotation3, Unit, UnitQuaternion, Vector3, vector};
 use serde_json::{Value, json};
 
 /// Joint of a file whose frames are parallel to the world at the start: bodies, type, axis and position.
@@ -373,4 +374,38 @@ fn long_rows_of_loops_are_refused_with_the_limit() {
     let robot = mechanism(&file("row", DOWN, &joints, 15).to_string());
     let error = analyze(&robot, &AnalyzeOptions::default()).unwrap_err().to_string();
     assert!(error.contains("2400 parameters") && error.contains("limited to 2000"), "{error}");
+}
+
+/// Sarrus linkage of two equal legs, inclined to the world.
+fn sarrus(decimals: i32) -> Value {
+    let inclined = Rotation3::from_axis_angle(&Unit::new_normalize(vector![1.0, 2.0, 3.0]), 0.7);
+    let leg = |angle: f64, [lower, upper]: [&'static str; 2]| {
+        let out = vector![angle.cos(), angle.sin(), 0.0];
+        let axis = inclined * vector![-out.y, out.x, 0.0];
+        let places = [0.3 * out, 0.45 * out + vector![0.0, 0.0, 0.15], 0.3 * out + vector![0.0, 0.0, 0.3]];
+        let bodies = [["ground", lower], [lower, upper], [upper, "top"]];
+        std::array::from_fn::<_, 3, _>(|k| Joint {
+            bodies: bodies[k],
+            kind: "revolute",
+            axis,
+            place: inclined * places[k],
+        })
+    };
+    let joints: Vec<Joint> = [leg(0.0, ["a1", "a2"]), leg(2.1, ["b1", "b2"])].into_iter().flatten().collect();
+    file("sarrus", [0.0, 0.0, -9.81], &joints, decimals)
+}
+
+/// Equal legs turn by equal angles, a relation of no known family. It lowers the rank of a floating linkage with all sensors from 38 to
+/// 36. Rounded files were certified with rank 38.
+#[test]
+fn equal_legs_of_rounded_sarrus_linkages_are_not_overlooked() {
+    for decimals in [5, 6, 7] {
+        let mut floating = BuildOptions::default();
+        floating.base = Some(Base::Floating);
+        let text = sarrus(decimals).to_string();
+        let linkage = read::model(&text, &read::no_includes).unwrap().build(&floating).unwrap();
+        let both = AnalyzeOptions::default().with(|o| o.measured = Some(Measured::Both));
+        let found = analyze(&linkage, &both).unwrap();
+        assert_eq!((found.rank, found.certificate.exact), (36, false), "{decimals}: {:?}", found.warnings);
+    }
 }
