@@ -44,6 +44,7 @@ pub mod follow;
 pub mod gains;
 pub mod identify;
 mod inputs;
+mod lag;
 pub mod logs;
 pub mod model;
 pub mod note;

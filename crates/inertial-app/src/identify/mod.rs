@@ -8,8 +8,8 @@ mod write_model;
 use std::ops::Range;
 
 use inertial::estimation::{
-    Deviation, Equations, Excerpt, Huber, Identification, IdentifyOptions, Summary, Verdict, diagnose,
-    identify, identify_robust,
+    Equations, Excerpt, Huber, Identification, IdentifyOptions, Summary, Verdict, diagnose, identify,
+    identify_robust,
 };
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
 use schemars::JsonSchema;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Friction;
 use crate::curves::{Curves, LogSegment};
 use crate::estimate::{Estimate, Subject};
+use crate::lag::{EXCERPT, with_corrected_lag};
 use crate::logs::LogOptions;
 use crate::model::joint_file::Lag;
 use crate::progress::Quiet;
@@ -82,15 +83,6 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
     Ok(())
 }
 
-/// Largest number of corrections of a torque lag; a large lag is found in several steps.
-const MOST_CORRECTIONS: usize = 3;
-
-/// Factor by which the residual may grow when a corrected lag is corrected once more.
-const ACCEPTED_GROWTH: f64 = 1.01;
-
-/// Number of samples of all logs that are used for the diagnosis.
-const EXCERPT: usize = 1500;
-
 /// Identified parameters of a robot, with validation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
@@ -139,41 +131,21 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         diagnose(&equations.chosen(&result)?, &mut result, &data.excerpt, lengths::others(model), &wanted)?;
         Ok((data, result))
     };
-    let (mut data, mut result) = estimate(options, context)?;
-    let mut corrected: Option<(f64, f64)> = None;
-    for _ in 0..MOST_CORRECTIONS {
-        let found = match corrected {
-            None => correctable_lag(options, &result),
-            Some(_) => result.rest_of_lag(),
-        };
-        let Some(found) = found else { break };
-        let lag = corrected.map_or(0.0, |c| c.0) + found.value;
+    let first = estimate(options, context)?;
+    let (data, result) = with_corrected_lag(can_correct_lag(options), first, context, |lag| {
         // Notes about the logs were already emitted in the first pass.
         let silent = Quiet { progress: context.progress };
         let again = Options { log: LogOptions { lag: Some(lag), ..options.log.clone() }, ..options.clone() };
-        let (other, better) = estimate(&again, &Context { progress: &silent, ..*context })?;
-        // A small remaining lag hardly changes the fit.
-        let grown = if corrected.is_some() { ACCEPTED_GROWTH } else { 1.0 };
-        let is_better = better.fit_relative_rms < grown * result.fit_relative_rms;
-        if !is_better {
-            break;
-        }
-        corrected = Some((lag, found.std_error));
-        (data, result) = (other, better);
-    }
-    if let Some((lag, std_error)) = corrected {
-        let lag = result.set_lag(lag, std_error);
-        context.note(&Note::Lag { seconds: lag.value, std_error: lag.std_error });
-    }
+        estimate(&again, &Context { progress: &silent, ..*context })
+    })?;
     finish(model, options, &equations, data, result, context)
 }
 
-/// Returns a significant lag of the torques if the logs can be read again.
-fn correctable_lag<'r>(options: &Options, result: &'r Identification) -> Option<&'r Deviation> {
+/// Returns whether a lag of the torques can be corrected: the logs can be read again, and viscous friction, which resembles a lag, is among
+/// the unknowns.
+fn can_correct_lag(options: &Options) -> bool {
     let again = options.log.lag.is_none() && !options.logs.iter().chain(&options.validate).any(|l| l == "-");
-    // Unmodelled viscous friction resembles a lag.
-    let friction = options.unknowns.friction == Friction::Auto || options.unknowns.friction.is_viscous();
-    result.certain_lag().filter(|_| again && friction)
+    again && (options.unknowns.friction == Friction::Auto || options.unknowns.friction.is_viscous())
 }
 
 /// Summarizes the logs without estimating the unknowns.

@@ -219,7 +219,7 @@ pub(super) fn behind_sensor(
         result.excited > 0,
         "{logs}: the sensor never rotates, so its offsets cannot be separated from the payload: hold it in several orientations"
     );
-    result.set_deviations(found.into_iter().collect());
+    result.set_deviations(found.into_iter().collect(), 1);
     if let Some(lag) = corrected {
         let lag = result.set_lag(lag.value, lag.std_error);
         notes.push(Note::SensorLag { seconds: lag.value, std_error: lag.std_error });

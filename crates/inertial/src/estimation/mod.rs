@@ -40,7 +40,7 @@ pub use consistent::posterior::{CredibleInterval, Posterior, PosteriorOptions, p
 pub use consistent::prior::Prior;
 pub use consistent::{Consistency, ConsistentFit, PriorKind};
 pub use diagnosis::deviation::{Deviation, DeviationKind, OtherLength};
-pub use diagnosis::diagnose::diagnose;
+pub use diagnosis::diagnose::{diagnose, diagnose_payload};
 pub use diagnosis::excerpt::Excerpt;
 pub use drive_gains::{Gains, KnownPayload};
 pub use equations::{Equations, WRENCH_AXES};
@@ -52,6 +52,7 @@ pub use given_regressor::{
 };
 pub use identification::criticism::{Reason, ReasonCode, Verdict};
 pub use identification::identify::{IdentifyOptions, identify, identify_robust};
+pub use identification::joint_values::KnownJoints;
 pub use identification::prediction::Prediction;
 pub use identification::residuals::{Residual, Validation, validate};
 pub use identification::result::{
@@ -68,7 +69,7 @@ pub use model_selection::evidence::TermChoice;
 pub use momentum::consistent::ConsistentMomentum;
 pub use momentum::identify as momentum_identification;
 pub use payload::force_sensor::{SensorMotion, SingleBody, WRENCH_NAMES, Wrenches, measured_prior};
-pub use payload::identify::{TRACE_OF_PRIOR, Unloaded, identify_payload};
+pub use payload::identify::{TRACE_OF_PRIOR, TermKnowledge, Unloaded, identify_payload};
 pub use payload::imu_noise::{Compensated, ImuNoise};
 pub use payload::link::PayloadLink;
 pub use payload::sensor_lag::{SensorLog, sensor_lag};

@@ -143,6 +143,11 @@ pub enum Warning {
         /// Quantities.
         open: Vec<String>,
     },
+    /// Known joint terms that the data contradict and that were estimated together with a payload.
+    TermsContradicted {
+        /// Names of the terms.
+        terms: Vec<String>,
+    },
     /// Links heavier than the robot can be.
     Implausible {
         /// Links with their masses (kg).
@@ -193,6 +198,7 @@ impl Coded for Warning {
             Self::WrenchNegated => "wrench-negated",
             Self::PayloadNotExcited { .. } => "payload-not-excited",
             Self::PayloadNotIdentifiable { .. } => "payload-not-identifiable",
+            Self::TermsContradicted { .. } => "terms-contradicted",
             Self::Implausible { .. } => "implausible",
             Self::Impossible { .. } => "impossible",
             Self::LikelihoodNotConverged { .. } => "likelihood-not-converged",
@@ -319,6 +325,11 @@ impl fmt::Display for Warning {
                 f,
                 "the torques of this robot do not determine the {} of the payload: only its base parameters are identified",
                 listed(open)
+            ),
+            Self::TermsContradicted { terms } => write!(
+                f,
+                "the data contradict the known values of {}: they were estimated together with the payload",
+                terms.join(", ")
             ),
             Self::Implausible { links, robot } => {
                 let heavy: Vec<String> =

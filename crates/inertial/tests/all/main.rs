@@ -49,6 +49,7 @@ mod number_formats;
 mod open_chains;
 mod optimize;
 mod payload;
+mod payload_from_torques;
 mod pga;
 mod pinocchio;
 mod poor_data;

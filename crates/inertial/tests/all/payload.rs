@@ -4,19 +4,18 @@
 
 use crate::common;
 use crate::common::{Rng, reference_rnea};
+use crate::payload_from_torques::{TERMS, loaded};
 use inertial::consistency::{DEFAULT_TOLERANCE, check_inertia};
 use inertial::dynamics::{InverseDynamics, Samples, Workspace, base_wrench, forward_kinematics};
 use inertial::estimation::{
-    Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Measurements, Online, PayloadLink,
-    SensorMotion, SingleBody, Solver, Summary, TRACE_OF_PRIOR, Unloaded, Verdict, Weighting, Wrenches,
-    identify, identify_payload, measured_prior,
+    Equations, Estimator, IdentifyOptions, LeastSquares, Measurements, Online, SensorMotion, SingleBody,
+    Solver, Summary, Weighting, Wrenches, identify, measured_prior,
 };
-use inertial::identifiability::Status;
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::spatial::{Inertia, PseudoInertia};
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
-fn normal(rng: &mut Rng) -> f64 {
+pub fn normal(rng: &mut Rng) -> f64 {
     // Box-Muller transform.
     let (u, w) = (rng.range(1e-300, 1.0), rng.range(0.0, std::f64::consts::TAU));
     (-2.0 * u.ln()).sqrt() * w.cos()
@@ -41,7 +40,7 @@ fn sensor_log(body: &Inertia<f64>, count: usize, rng: &mut Rng) -> (SensorMotion
 }
 
 /// Every estimator of a payload; the consistent one with two solvers.
-const ESTIMATORS: [(Estimator, Solver); 4] = [
+pub const ESTIMATORS: [(Estimator, Solver); 4] = [
     (Estimator::Ols, Solver::Barrier),
     (Estimator::Wls, Solver::Barrier),
     (Estimator::Consistent, Solver::Barrier),
@@ -49,7 +48,7 @@ const ESTIMATORS: [(Estimator, Solver); 4] = [
 ];
 
 /// Returns whether the estimator is least squares without constraints.
-fn plain(estimator: Estimator) -> bool {
+pub fn plain(estimator: Estimator) -> bool {
     matches!(estimator, Estimator::Ols | Estimator::Wls)
 }
 
@@ -207,15 +206,15 @@ fn logs_at_rest_or_too_short_are_reported() {
 }
 
 /// Log of a robot in random states; a payload is part of the mechanism.
-struct Logs {
-    q: Vec<f64>,
-    v: Vec<f64>,
-    a: Vec<f64>,
-    tau: Vec<f64>,
-    count: usize,
+pub struct Logs {
+    pub q: Vec<f64>,
+    pub v: Vec<f64>,
+    pub a: Vec<f64>,
+    pub tau: Vec<f64>,
+    pub count: usize,
 }
 
-fn robot_log(robot: &Mechanism, count: usize, noise: f64, rng: &mut Rng) -> Logs {
+pub fn robot_log(robot: &Mechanism, count: usize, noise: f64, rng: &mut Rng) -> Logs {
     let nv = robot.nv();
     let mut log = Logs { q: vec![], v: vec![], a: vec![], tau: vec![], count };
     for _ in 0..count {
@@ -246,172 +245,11 @@ impl Logs {
         f(&Measurements::new(samples, &tau));
     }
 
-    fn summary(&self, equations: &Equations<'_>) -> Summary {
+    pub fn summary(&self, equations: &Equations<'_>) -> Summary {
         let mut out = None;
         let dynamics = InverseDynamics::new(equations.mechanism());
         self.with(0..self.count, &mut |m| out = Some(Summary::new(equations, m).unwrap()), &dynamics);
         out.unwrap()
-    }
-}
-
-/// Builds the built-in robot without armature (which the reference recursion lacks), and the same robot with a payload on its
-/// last link.
-fn loaded(name: &str, payload: &Inertia<f64>) -> [Mechanism; 2] {
-    let mut builder = builtin::get(name).unwrap();
-    for joint in &mut builder.joints {
-        joint.dynamics.armature = 0.0;
-        (joint.dynamics.damping, joint.dynamics.friction) = (0.4, 0.7);
-    }
-    let robot = builder.build(&BuildOptions::default()).unwrap();
-    let mut parameters = robot.parameters();
-    let last = parameters.len() - 10;
-    parameters[last..].iter_mut().zip(payload.parameters().iter()).for_each(|(x, y)| *x += y);
-    let with = robot.clone().with_parameters(&parameters).unwrap();
-    [robot, with]
-}
-
-const TERMS: JointTerms = {
-    let mut terms = JointTerms::friction();
-    terms.offset = true;
-    terms
-};
-
-#[test]
-fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
-    let mut rng = Rng(15);
-    for name in ["puma560", "arm7", "scara"] {
-        let payload = rng.inertia();
-        let [robot, with] = loaded(name, &payload);
-        let equations = Equations::with_all_terms(&robot, TERMS, DEFAULT_SNAP).unwrap();
-        let (first, second) = (robot_log(&robot, 300, 0.0, &mut rng), robot_log(&with, 300, 0.0, &mut rng));
-        let (first, second) = (first.summary(&equations), second.summary(&equations));
-        let last = robot.links().last().unwrap().name.clone();
-        let link = PayloadLink::new(&equations, &last).unwrap();
-        let truth = link.regrouping.regroup(payload.parameters().as_slice()).unwrap();
-        // Friction is taken from the model; offsets are not part of a model.
-        let free: Vec<bool> =
-            equations.names[equations.rank()..].iter().map(|n| n.ends_with("offset")).collect();
-        for unloaded in [Unloaded::Model { free: &free }, Unloaded::Log(&first)] {
-            for (estimator, solver) in ESTIMATORS {
-                // Parameters that the robot cannot determine need a prior.
-                let prior_weight = if link.regrouping.rank() == 10 { TRACE_OF_PRIOR } else { 1.0 };
-                let options = IdentifyOptions::default().with(|o| {
-                    o.estimator = estimator;
-                    o.solver = solver;
-                    o.prior_weight = prior_weight;
-                });
-                let found = identify_payload(&equations, &link, &second, unloaded, &options).unwrap();
-                if prior_weight == 1.0 && !plain(estimator) {
-                    assert!(
-                        found.bodies[0].consistent && found.fit_relative_rms < 0.02,
-                        "{name} {estimator:?}"
-                    );
-                    continue;
-                }
-                assert_eq!(
-                    (found.rank, found.excited),
-                    (link.regrouping.rank(), link.regrouping.rank()),
-                    "{name}"
-                );
-                let tolerance = if plain(estimator) { 1e-9 } else { 1e-5 };
-                for (x, y) in truth.iter().zip(&found.base_parameters) {
-                    let scale = payload.parameters().amax();
-                    assert!(
-                        (x - y.value).abs() < tolerance * scale,
-                        "{name} {estimator:?} {}: {x} {}",
-                        y.name,
-                        y.value
-                    );
-                }
-                assert!(found.fit_relative_rms < 10.0 * tolerance, "{name}: {:e}", found.fit_relative_rms);
-                assert!(plain(estimator) || found.bodies[0].consistent);
-                assert!((found.joints[1].offset.unwrap() - 0.3).abs() < 1e-3, "{name} {estimator:?}");
-                let asked = matches!(unloaded, Unloaded::Log(_));
-                assert_eq!(found.joints[0].viscous.is_some(), asked);
-            }
-        }
-        // Adding the payload to the model gives the loaded robot.
-        let added = link.add(&robot, &payload).unwrap();
-        let expected = DVector::from_vec(with.parameters());
-        assert!((DVector::from_vec(added) - expected).amax() < 1e-12);
-    }
-}
-
-/// The verdict of a payload from torques is that of its residuals.
-#[test]
-fn a_payload_from_a_log_with_a_negated_torque_is_not_good() {
-    let mut rng = Rng(16);
-    let payload = rng.inertia();
-    let [robot, with] = loaded("puma560", &payload);
-    let equations = Equations::with_all_terms(&robot, TERMS, DEFAULT_SNAP).unwrap();
-    let mut log = robot_log(&with, 300, 0.1, &mut rng);
-    let link = PayloadLink::new(&equations, &robot.links().last().unwrap().name.clone()).unwrap();
-    let free: Vec<bool> = equations.names[equations.rank()..].iter().map(|n| n.ends_with("offset")).collect();
-    let verdict = |log: &Logs| {
-        let unloaded = Unloaded::Model { free: &free };
-        let options = IdentifyOptions::default();
-        identify_payload(&equations, &link, &log.summary(&equations), unloaded, &options).unwrap().verdict
-    };
-    assert_eq!(verdict(&log), Some(Verdict::Good));
-    log.tau.iter_mut().skip(1).step_by(robot.nv()).for_each(|tau| *tau = -*tau);
-    assert_eq!(verdict(&log), Some(Verdict::DoNotUse));
-}
-
-#[test]
-fn identifiable_parameters_of_a_payload() {
-    let of = |name: &str, link: &str| {
-        let robot = builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap();
-        let equations = Equations::new(&robot, JointTerms::default(), DEFAULT_SNAP).unwrap();
-        PayloadLink::new(&equations, link).map(|l| (l.regrouping.rank(), l.regrouping.status))
-    };
-    // The last link of a six-axis arm moves in every direction: all ten parameters are identifiable individually.
-    let (rank, status) = of("puma560", "link6").unwrap();
-    assert!(rank == 10 && status.iter().all(|s| *s == Status::Identifiable));
-    // The first link only rotates about its vertical axis: only Izz is identifiable.
-    let (rank, status) = of("puma560", "link1").unwrap();
-    assert_eq!((rank, status[9]), (1, Status::Identifiable));
-    assert!(status[..9].iter().all(|s| *s == Status::Unidentifiable));
-    let error = of("puma560", "lnk6").unwrap_err().to_string();
-    assert!(error.contains("the nearest is link6"), "{error}");
-    assert!(of("puma560", "ground").unwrap_err().to_string().contains("never moves"));
-}
-
-#[test]
-#[ignore = "long: repeated experiments"]
-fn errors_of_a_payload_are_as_large_as_stated() {
-    const DRAWS: usize = 200;
-    let mut rng = Rng(16);
-    let payload = rng.inertia();
-    let [robot, with] = loaded("planar-2r", &payload);
-    let equations = Equations::with_all_terms(&robot, TERMS, DEFAULT_SNAP).unwrap();
-    let link = PayloadLink::new(&equations, &robot.links().last().unwrap().name).unwrap();
-    let truth = link.regrouping.regroup(payload.parameters().as_slice()).unwrap();
-    let free: Vec<bool> = equations.names[equations.rank()..].iter().map(|n| n.ends_with("offset")).collect();
-    for two_logs in [false, true] {
-        let (mut squares, mut sums) = (0.0, vec![0.0; truth.len()]);
-        for _ in 0..DRAWS {
-            let summary = |m: &Mechanism, rng: &mut Rng| robot_log(m, 150, 0.5, rng).summary(&equations);
-            let (first, second) = (summary(&robot, &mut rng), summary(&with, &mut rng));
-            let unloaded = if two_logs { Unloaded::Log(&first) } else { Unloaded::Model { free: &free } };
-            let options = IdentifyOptions::default().with(|o| o.estimator = Estimator::Wls);
-            let found = identify_payload(&equations, &link, &second, unloaded, &options).unwrap();
-            for (k, (x, y)) in truth.iter().zip(&found.base_parameters).enumerate() {
-                let z = (y.value - x) / y.std_error;
-                squares += z * z;
-                sums[k] += z;
-            }
-            let options = IdentifyOptions::default();
-            assert!(
-                identify_payload(&equations, &link, &second, unloaded, &options).unwrap().bodies[0]
-                    .consistent
-            );
-        }
-        // Errors of a few correlated unknowns: the mean square of each draw has at most the variance 2 of a single one, so 200
-        // draws stay within 5 · √(2/200) = 0.5 except once in two million.
-        let mean = squares / (DRAWS * truth.len()) as f64;
-        assert!((mean - 1.0).abs() < 0.5, "{two_logs}: {mean}");
-        let most = sums.iter().fold(0.0, |m: f64, x| m.max(x.abs())) / (DRAWS as f64).sqrt();
-        assert!(most < 5.5, "{two_logs}: {most}");
     }
 }
 

@@ -11,7 +11,6 @@ use crate::dynamics::InverseDynamics;
 use crate::estimation::diagnosis::deviation::{Deviation, DeviationKind, OtherLength};
 use crate::estimation::diagnosis::excerpt::{Excerpt, LAGS};
 use crate::estimation::equations::{Channel, Equations};
-use crate::estimation::identification::result::Identification;
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::blocks::{BLOCKS, Gram};
@@ -126,20 +125,29 @@ fn omitted_viscous(equations: &Equations<'_>, excerpt: &Excerpt) -> Vec<Vec<f64>
     omitted.map(column).collect()
 }
 
-/// Estimates all deviations of a result, each of them separately together with the unknowns. `noise` is the standard deviation of
-/// each force.
+/// Estimate whose errors are searched for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Estimate<'a> {
+    /// Values of the unknowns.
+    pub values: &'a [f64],
+    /// Parameters of the mechanism.
+    pub parameters: &'a [f64],
+    /// Standard deviation of the noise of each force.
+    pub noise: &'a [f64],
+}
+
+/// Computes all deviations of an estimate, each of them separately together with the unknowns.
 pub(crate) fn deviations(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
-    result: &Identification,
-    noise: &[f64],
+    estimate: Estimate<'_>,
     lengths: Vec<OtherLength>,
 ) -> Result<Vec<Deviation>> {
+    let Estimate { values, parameters, noise } = estimate;
     let data = excerpt.measurements(equations)?;
-    let predicted = equations.predict(&data, &result.values)?.force;
-    let rate = excerpt.predicted_rate(equations, &result.values)?;
-    let candidates =
-        candidates(equations.mechanism(), excerpt, &result.parameters, [&predicted, &rate], lengths)?;
+    let predicted = equations.predict(&data, values)?.force;
+    let rate = excerpt.predicted_rate(equations, values)?;
+    let candidates = candidates(equations.mechanism(), excerpt, parameters, [&predicted, &rate], lengths)?;
     let (n, first_later) = (equations.len(), equations.len() + candidates.len());
     let later: Vec<Vec<f64>> = (0..LAGS.len()).map(|k| excerpt.later(k)).collect();
     let omitted = omitted_viscous(equations, excerpt);

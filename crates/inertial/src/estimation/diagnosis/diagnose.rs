@@ -6,7 +6,7 @@ use crate::Result;
 use crate::consistency::significant;
 use crate::estimation::diagnosis::alternatives::{Better, Reading, Tried, better_reading};
 use crate::estimation::diagnosis::deviation::{Deviation, DeviationKind, OtherLength};
-use crate::estimation::diagnosis::deviations::deviations;
+use crate::estimation::diagnosis::deviations::{Estimate, deviations};
 use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{ReasonCode, Verdict, is_suspicious};
@@ -82,9 +82,7 @@ pub fn diagnose(
     options: &IdentifyOptions,
 ) -> Result<()> {
     let mechanism = equations.mechanism();
-    let simple =
-        equations.closed().is_none() && !equations.has_base_wrench() && mechanism.nq() == mechanism.nv();
-    if !simple || excerpt.len() < FEWEST {
+    if !can_diagnose(equations, excerpt) {
         return Ok(());
     }
     let names = equations.row_names();
@@ -100,22 +98,12 @@ pub fn diagnose(
         }
     }
     let tried = if suspicious { Tried::All } else { Tried::Gravity };
-    let noise: Vec<f64> = names
-        .iter()
-        .map(|name| result.fit.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms))
-        .collect();
+    let noise = noise(result, &names);
     let wanted = options.consistency(&prior);
+    let estimate = Estimate { values: &result.values, parameters: &result.parameters, noise: &noise };
     let (better, found) = rayon::join(
         || better_reading(equations, excerpt, &wanted, tried),
-        || -> Result<Vec<Deviation>> {
-            let low = excerpt.low_band().filter(|low| low.len() >= FEWEST);
-            let in_low_band = low.map(|low| deviations(equations, low, result, &noise, lengths.clone()));
-            let found = deviations(equations, excerpt, result, &noise, lengths)?;
-            match in_low_band {
-                Some(low) => Ok(with_low_band(found, &low?)),
-                None => Ok(found),
-            }
-        },
+        || in_both_bands(equations, excerpt, estimate, lengths),
     );
     let found = found?;
     if let Some(better) = better? {
@@ -141,6 +129,59 @@ pub fn diagnose(
         result.deviations = found;
     }
     Ok(())
+}
+
+/// Diagnoses a payload from samples of the log with the payload: adds deviations, and a reason where the verdict needs one.
+pub fn diagnose_payload(
+    equations: &Equations<'_>,
+    result: &mut Identification,
+    excerpt: &Excerpt,
+) -> Result<()> {
+    if !can_diagnose(equations, excerpt) {
+        return Ok(());
+    }
+    if excerpt.reversals().is_some_and(|most| most < FEWEST_REVERSALS) {
+        result.warnings.push(Warning::NotDiagnosed { needed: FEWEST_REVERSALS });
+        return Ok(());
+    }
+    let names = equations.row_names();
+    let given = equations.mechanism().parameters();
+    let parameters = equations.regrouping.expand(&result.values[..equations.rank()], &given)?;
+    let noise = noise(result, &names);
+    let estimate = Estimate { values: &result.values, parameters: &parameters, noise: &noise };
+    let found = in_both_bands(equations, excerpt, estimate, Vec::new())?;
+    result.set_deviations(found, names.len());
+    Ok(())
+}
+
+/// Returns whether deviations can be computed: for trees with simple joints, from sufficient samples.
+fn can_diagnose(equations: &Equations<'_>, excerpt: &Excerpt) -> bool {
+    let mechanism = equations.mechanism();
+    let is_simple =
+        equations.closed().is_none() && !equations.has_base_wrench() && mechanism.nq() == mechanism.nv();
+    is_simple && excerpt.len() >= FEWEST
+}
+
+/// Returns the standard deviation of the residuals of each force.
+fn noise(result: &Identification, names: &[String]) -> Vec<f64> {
+    let of = |name: &String| result.fit.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms);
+    names.iter().map(of).collect()
+}
+
+/// Computes the deviations of an estimate from the whole band and from the low band.
+fn in_both_bands(
+    equations: &Equations<'_>,
+    excerpt: &Excerpt,
+    estimate: Estimate<'_>,
+    lengths: Vec<OtherLength>,
+) -> Result<Vec<Deviation>> {
+    let low = excerpt.low_band().filter(|low| low.len() >= FEWEST);
+    let in_low_band = low.map(|low| deviations(equations, low, estimate, lengths.clone()));
+    let found = deviations(equations, excerpt, estimate, lengths)?;
+    match in_low_band {
+        Some(low) => Ok(with_low_band(found, &low?)),
+        None => Ok(found),
+    }
 }
 
 /// Returns the deviation to report: the one that explains most. A spring, which can imitate other errors, must explain much more.
@@ -288,9 +329,9 @@ impl Identification {
     }
 
     /// Sets the deviations of a result that was not [diagnosed](diagnose), and adds a reason for the one that explains most, if it
-    /// counts.
-    pub fn set_deviations(&mut self, found: Vec<Deviation>) {
-        if let Some((code, message)) = named(&found, 1).map(reason) {
+    /// counts. `joints` is the number of joints with equal weight.
+    pub fn set_deviations(&mut self, found: Vec<Deviation>, joints: usize) {
+        if let Some((code, message)) = named(&found, joints).map(reason) {
             self.add_reason(code, Verdict::Doubtful, &message);
         }
         self.deviations = found;

@@ -12,7 +12,6 @@ use crate::estimation::least_squares::jackknife::{Contrast, Difference};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::estimation::warning::Warning;
-use crate::mechanism::{BodyKind, Mechanism};
 
 /// Relative residuals of all torques from which a result is doubtful, and from which it is useless. Rigid-body models with
 /// friction leave 2 to 6 % of the torques of real arms unexplained.
@@ -42,9 +41,14 @@ const LEAST_FREEDOM: f64 = 1.0;
 /// Smallest relative residual for which the halves are compared and drives that turn with two joints are searched for. Filters and
 /// rounding leave smaller residuals on noise-free simulated logs.
 pub(crate) const NEGLIGIBLE: f64 = 1e-4;
-/// Largest factor between estimated masses and those of the model, in either direction. Factors in the thousands indicate a wrong
-/// torque unit.
-const MASSES: f64 = 20.0;
+/// Largest factor between the torques due to the identified bodies and those due to the bodies of the model, in either direction. Wrong
+/// units and gear ratios are factors of 10 and more.
+const SCALE: f64 = 6.0;
+
+/// Uncertainty of a payload due to errors of the model of the robot, relative to its torques or its mass, from which it is doubtful, and
+/// useless.
+const MODEL_DOUBTFUL: f64 = 0.1;
+const MODEL_USELESS: f64 = 0.5;
 
 /// Largest duality gap of consistent bodies. The cost is half the sum of squared residuals in units of the noise: a gap of one
 /// half moves the estimate by at most one standard error.
@@ -110,12 +114,14 @@ pub enum ReasonCode {
     Consistency,
     /// Difference between the halves of the log.
     Drift,
-    /// Masses that are far smaller or larger than in the model.
+    /// Masses or torques of bodies that are far smaller or larger than in the model.
     Mass,
     /// Search for consistent bodies that ended far from the best fit.
     NotConverged,
     /// Residual on validation data that is much larger than that of the fit.
     Validation,
+    /// Errors of the model of the robot that make its payload uncertain.
+    Model,
 }
 
 /// Reason for a verdict.
@@ -152,6 +158,7 @@ impl ReasonCode {
             Self::Mass => "mass",
             Self::NotConverged => "not-converged",
             Self::Validation => "validation",
+            Self::Model => "model",
         }
     }
 }
@@ -246,6 +253,20 @@ impl Criticism {
         }
     }
 
+    /// Adds a reason if the model of a robot, with link parameters wrong by `relative`, makes a large `share` of its payload uncertain.
+    pub fn check_model(&mut self, relative: f64, share: f64) {
+        if share > MODEL_DOUBTFUL {
+            let verdict = if share > MODEL_USELESS { Verdict::DoNotUse } else { Verdict::Doubtful };
+            let message = format!(
+                "the link parameters of the model are wrong by about {}, which makes the payload uncertain by {}; identify the robot \
+                 first, or give a log without the payload (unloaded)",
+                percent(relative),
+                percent(share)
+            );
+            self.add(ReasonCode::Model, verdict, message);
+        }
+    }
+
     /// Adds a reason if validation data are predicted much worse than the data of the fit.
     pub fn check_validation(&mut self, fit: f64, validation: f64) {
         if validation > DOUBTFUL && validation > MOST_GROWTH * fit {
@@ -275,28 +296,40 @@ impl Criticism {
         );
     }
 
-    /// Compares the masses of the bodies, in total and one by one, with those of the model, if it has any.
-    pub fn check_mass(&mut self, given: &Mechanism, estimated: &Mechanism) {
-        let masses = given.bodies().iter().zip(estimated.bodies());
-        let masses: Vec<[f64; 2]> = masses
-            .filter(|(b, _)| b.kind == BodyKind::Link && b.inertia.mass > 0.0)
-            .map(|(model, found)| [model.inertia.mass, found.inertia.mass])
-            .collect();
-        let [model, found] = [0, 1].map(|k| masses.iter().map(|m| m[k]).sum::<f64>());
-        let differs = |[model, found]: [f64; 2]| model > MASSES * found || found > MASSES * model;
-        let most = 2 * masses.iter().filter(|m| differs(**m)).count() > masses.len();
-        if !masses.is_empty() && (most || differs([model, found])) {
+    /// Compares the torques of the bodies with those that the model predicts, if its bodies have masses.
+    pub fn check_scale(
+        &mut self,
+        equations: &Equations<'_>,
+        summary: &Summary,
+        values: &[f64],
+    ) -> Result<()> {
+        let model = equations.model_values()?;
+        let [mut given, mut found] = [0.0; 2];
+        for (channel, factor) in equations.channels.iter().zip(&summary.factors) {
+            let n = factor.unknowns();
+            let of_bodies = |values: &[f64]| {
+                let values =
+                    channel.unknowns.iter().map(|&k| if k < equations.rank() { values[k] } else { 0.0 });
+                let values: Vec<f64> = values.collect();
+                let row = |i: usize| (i..n).map(|j| factor.triangle.at(i, j) * values[j]).sum::<f64>();
+                (0..n).map(|i| row(i).powi(2)).sum::<f64>()
+            };
+            given += of_bodies(&model);
+            found += of_bodies(values);
+        }
+        let ratio = (found / given).sqrt();
+        if given > 0.0 && !(SCALE.recip()..SCALE).contains(&ratio) {
             self.add(
                 ReasonCode::Mass,
                 Verdict::Doubtful,
                 format!(
-                    "the identified bodies have {} kg in total, those of the model {} kg; check the \
-                     unit of the torques and the masses of the model",
-                    significant(found, 2),
-                    significant(model, 2)
+                    "the torques due to the identified bodies are {} times those of the model; check the unit of the torques and \
+                     the masses of the model",
+                    significant(ratio, 2)
                 ),
             );
         }
+        Ok(())
     }
 
     /// Adds that the search for consistent bodies was stopped with a duality gap above [`GAP`].
@@ -426,6 +459,7 @@ mod tests {
             C::Mass,
             C::NotConverged,
             C::Validation,
+            C::Model,
         ] {
             let reason = Reason::new(code, Verdict::Doubtful, "text");
             let word = serde_json::to_value(code).unwrap();

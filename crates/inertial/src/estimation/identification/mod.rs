@@ -3,7 +3,7 @@
 pub(crate) mod criticism;
 pub(crate) mod excited;
 pub(crate) mod identify;
-mod joint_values;
+pub(crate) mod joint_values;
 pub(crate) mod least_norm;
 pub(crate) mod prediction;
 pub(crate) mod residuals;

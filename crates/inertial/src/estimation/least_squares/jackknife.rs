@@ -36,6 +36,14 @@ pub(crate) struct BlockScore {
     gradient: DVector<f64>,
 }
 
+impl BlockScore {
+    /// Returns the information and the gradient about `x`, where the unknowns are `map x`.
+    pub fn mapped(&self, map: &DMatrix<f64>) -> Self {
+        let information = product(&map.transpose(), &product(&self.information, map));
+        Self { information, gradient: map.tr_mul(&self.gradient) }
+    }
+}
+
 /// Sums the information of all blocks about the given number of unknowns.
 pub(crate) fn information(scores: &[BlockScore], unknowns: usize) -> DMatrix<f64> {
     scores.iter().fold(DMatrix::zeros(unknowns, unknowns), |sum, score| sum + &score.information)

@@ -4,4 +4,6 @@ pub(crate) mod force_sensor;
 pub(crate) mod identify;
 pub(crate) mod imu_noise;
 pub(crate) mod link;
+mod model_error;
+pub(crate) mod problem;
 pub(crate) mod sensor_lag;
