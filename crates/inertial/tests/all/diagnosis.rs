@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::f64::consts::PI;
+
 use crate::automatic_terms::{Log, automatic};
 use crate::common::logs::{model, normal};
 use crate::common::{Rng, reference_rnea};
@@ -269,12 +271,28 @@ fn guessed_masses_are_limited_by_those_of_other_links() {
 #[test]
 fn torques_in_other_units_are_doubtful() {
     let mechanism = model("puma560");
-    for unit in [1e-3, 1e3] {
+    for unit in [1e-3, 0.1, 10.0, 1e3] {
         let mut log = puma(&mechanism, 3);
         log.tau.iter_mut().for_each(|tau| *tau *= unit);
         let result = diagnosed(&mechanism, &log, Vec::new());
         assert!(has(&result, ReasonCode::Mass, "unit of the torques"), "{unit}: {:?}", result.reasons);
         assert!(result.verdict > Some(Verdict::Good));
+    }
+}
+
+#[test]
+fn zeros_that_are_off_by_quarter_turns_are_named() {
+    let mechanism = model("puma560");
+    let names = mechanism.velocity_names();
+    // Other zeros have no effect, or only on the light wrist.
+    let joint = 1;
+    for (turn, corrected) in [(0.5, "-1.5708"), (-0.5, "1.5708"), (1.0, "3.1416")] {
+        let mut log = puma(&mechanism, 12);
+        log.q.iter_mut().skip(joint).step_by(6).for_each(|q| *q += turn * PI);
+        let result = diagnosed(&mechanism, &log, Vec::new());
+        assert!(has(&result, ReasonCode::Zero, &names[joint]), "{turn}: {:?}", result.reasons);
+        assert!(has(&result, ReasonCode::Zero, corrected), "{turn}: {:?}", result.reasons);
+        assert_eq!(result.verdict, Some(Verdict::DoNotUse));
     }
 }
 

@@ -1,4 +1,7 @@
-//! Alternative interpretations of a log that the model explains badly: exchanged or negated columns, another direction of gravity.
+//! Alternative interpretations of a log that the model explains badly: exchanged or negated columns, another direction of gravity,
+//! zeros that are off by quarter turns.
+
+use std::f64::consts::FRAC_PI_2;
 
 use nalgebra::Vector3;
 
@@ -11,14 +14,14 @@ use crate::estimation::joint_model::terms::{JointTerms, Motor};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::summary::Summary;
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Body, BodyKind, JointType, Mechanism};
 
 /// Number of samples that is sufficient to compare interpretations.
 const SAMPLES: usize = 400;
 /// Ratio of residuals below which an alternative interpretation is reported.
 const FALL: f64 = 0.6;
-/// Ratio of residuals for opposite gravity if it is the only alternative. It has the same number of unknowns, and the remaining
-/// squared residual is two thirds.
+/// Ratio of residuals for opposite gravity if few alternatives are tried. It has the same number of unknowns, and the remaining squared
+/// residual is two thirds.
 const FALL_OF_GRAVITY: f64 = 0.8;
 /// Largest growth of one of the two measures of the residual if the other one decreases.
 const GROWN: f64 = 1.05;
@@ -38,6 +41,8 @@ pub(crate) enum Reading {
     ReversedAxis(usize),
     /// Exchanged motions of two joints.
     ExchangedMotions(usize, usize),
+    /// Position of a revolute joint plus a number of quarter turns.
+    TurnedZero(usize, i32),
     /// Different gravity vector.
     Gravity(Vector3<f64>),
 }
@@ -47,8 +52,8 @@ pub(crate) enum Reading {
 pub(crate) enum Tried {
     /// All interpretations.
     All,
-    /// Opposite direction of gravity only.
-    Gravity,
+    /// Interpretations that fit so well that the residual does not raise suspicion: opposite gravity and turned zeros.
+    Inconspicuous,
 }
 
 /// Alternative interpretation with its residual and the residual of the log as given.
@@ -104,9 +109,11 @@ pub(crate) fn better_reading(
     let mechanism = equations.mechanism();
     let nv = mechanism.nv();
     let readings = match tried {
-        Tried::All => readings(mechanism.gravity(), nv, &excerpt.keep),
-        Tried::Gravity if mechanism.gravity().norm() > 0.0 => vec![Reading::Gravity(-mechanism.gravity())],
-        Tried::Gravity => Vec::new(),
+        Tried::All => readings(mechanism, &excerpt.keep),
+        Tried::Inconspicuous => {
+            let opposite = Some(-mechanism.gravity()).filter(|g| g.norm() > 0.0).map(Reading::Gravity);
+            opposite.into_iter().chain(turned_zeros(mechanism)).collect()
+        }
     };
     if nv > MOST || readings.is_empty() {
         return Ok(None);
@@ -116,11 +123,14 @@ pub(crate) fn better_reading(
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
     let plain = with_drives_of(equations, mechanism, terms)?;
     let Some(as_it_is) = residual(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
-    let part =
-        |left: Left| if tried == Tried::Gravity { left.parts(as_it_is)[0] } else { left.part(as_it_is) };
-    let mut most = if tried == Tried::Gravity { FALL_OF_GRAVITY } else { FALL };
+    let mut most = 1.0;
     let mut best: Option<Better> = None;
     for reading in readings {
+        // Residual relative to the largest one that is reported.
+        let part = |left: Left| match (tried, reading) {
+            (Tried::Inconspicuous, Reading::Gravity(_)) => left.parts(as_it_is)[0] / FALL_OF_GRAVITY,
+            _ => left.part(as_it_is) / FALL,
+        };
         let is_worth = |left: Left| part(left) < most;
         let left = match reading {
             Reading::Gravity(gravity) => {
@@ -149,7 +159,8 @@ fn with_drives_of<'m>(
 }
 
 /// Returns all interpretations, the simplest first. `keep` tells for each sample which torques are used.
-fn readings(gravity: Vector3<f64>, nv: usize, keep: &[bool]) -> Vec<Reading> {
+fn readings(mechanism: &Mechanism, keep: &[bool]) -> Vec<Reading> {
+    let (gravity, nv) = (mechanism.gravity(), mechanism.nv());
     let mut out = vec![Reading::NegatedTorque(None)];
     let size = gravity.norm();
     if size > 0.0 {
@@ -160,6 +171,7 @@ fn readings(gravity: Vector3<f64>, nv: usize, keep: &[bool]) -> Vec<Reading> {
     for i in 0..nv {
         out.extend([Reading::NegatedTorque(Some(i)), Reading::NegatedMotion(i), Reading::ReversedAxis(i)]);
     }
+    out.extend(turned_zeros(mechanism));
     for i in 0..nv {
         for j in i + 1..nv {
             // Exchanged torques leave only the samples at which both are used. If these are few, the residual is small
@@ -174,6 +186,16 @@ fn readings(gravity: Vector3<f64>, nv: usize, keep: &[bool]) -> Vec<Reading> {
         }
     }
     out
+}
+
+/// Returns the interpretations with the zero of a revolute joint off by quarter turns.
+fn turned_zeros(mechanism: &Mechanism) -> impl Iterator<Item = Reading> + '_ {
+    let is_revolute = |i: &usize| {
+        let is_link = |body: &&Body| body.kind == BodyKind::Link && body.v_range().contains(i);
+        mechanism.bodies().iter().filter(is_link).all(|b| matches!(b.joint_type, JointType::Revolute { .. }))
+    };
+    let revolute = (0..mechanism.nv()).filter(is_revolute);
+    revolute.flat_map(|i| [1, -1, 2].map(|quarters| Reading::TurnedZero(i, quarters)))
 }
 
 /// Returns the samples under another interpretation.
@@ -203,6 +225,9 @@ fn read(excerpt: &Excerpt, nv: usize, reading: Reading) -> Excerpt {
             for x in [&mut out.q, &mut out.v, &mut out.a] {
                 each(x, &|row| row.swap(i, j));
             }
+        }
+        Reading::TurnedZero(i, quarters) => {
+            each(&mut out.q, &|row| row[i] += f64::from(quarters) * FRAC_PI_2);
         }
         Reading::Gravity(_) => {}
     }

@@ -1,5 +1,6 @@
 //! Reasons that a diagnosis adds to a result.
 
+use std::f64::consts::FRAC_PI_2;
 use std::ops::RangeInclusive;
 
 use crate::Result;
@@ -66,7 +67,8 @@ impl DeviationKind {
             Self::Lag => 0.005..=0.5,
             Self::Tilt | Self::Zero => 0.035..=0.8,
             Self::Length => 0.02..=0.5,
-            Self::Gain => 0.1..=f64::INFINITY,
+            // Larger errors appear in the residual; friction that changes can look like a gain of several hundred percent.
+            Self::Gain => 0.1..=1.2,
             Self::Spring => f64::MIN_POSITIVE..=f64::INFINITY,
         }
     }
@@ -97,7 +99,7 @@ pub fn diagnose(
             return Ok(());
         }
     }
-    let tried = if suspicious { Tried::All } else { Tried::Gravity };
+    let tried = if suspicious { Tried::All } else { Tried::Inconspicuous };
     let noise = noise(result, &names);
     let wanted = options.consistency(&prior);
     let estimate = Estimate { values: &result.values, parameters: &result.parameters, noise: &noise };
@@ -377,6 +379,15 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
         Reading::ExchangedMotions(i, j) => (
             ReasonCode::Order,
             format!("the motions of {} and {} seem to be swapped; after swapping them,", names[i], names[j]),
+        ),
+        Reading::TurnedZero(joint, quarters) => (
+            ReasonCode::Zero,
+            format!(
+                "the zero of {} seems to be off by {}°; after adding {} to its position (offset in the column map),",
+                names[joint],
+                90 * quarters.abs(),
+                significant(f64::from(quarters) * FRAC_PI_2, 5)
+            ),
         ),
         Reading::Gravity(g) => {
             // Adding zero turns a negative zero into zero.

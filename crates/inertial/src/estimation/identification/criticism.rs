@@ -296,26 +296,26 @@ impl Criticism {
         );
     }
 
-    /// Compares the torques of the bodies with those that the model predicts, if its bodies have masses.
+    /// Compares the torques due to the bodies with those due to the bodies of the model, if these have masses.
     pub fn check_scale(
         &mut self,
         equations: &Equations<'_>,
         summary: &Summary,
-        values: &[f64],
+        parameters: &[f64],
     ) -> Result<()> {
-        let model = equations.model_values()?;
+        let base = |parameters: &[f64]| equations.regrouping.regroup(parameters);
+        let (model, estimated) = (base(&equations.mechanism().parameters())?, base(parameters)?);
         let [mut given, mut found] = [0.0; 2];
         for (channel, factor) in equations.channels.iter().zip(&summary.factors) {
             let n = factor.unknowns();
             let of_bodies = |values: &[f64]| {
-                let values =
-                    channel.unknowns.iter().map(|&k| if k < equations.rank() { values[k] } else { 0.0 });
-                let values: Vec<f64> = values.collect();
+                let own = |&k: &usize| values.get(k).copied().unwrap_or(0.0);
+                let values: Vec<f64> = channel.unknowns.iter().map(own).collect();
                 let row = |i: usize| (i..n).map(|j| factor.triangle.at(i, j) * values[j]).sum::<f64>();
                 (0..n).map(|i| row(i).powi(2)).sum::<f64>()
             };
             given += of_bodies(&model);
-            found += of_bodies(values);
+            found += of_bodies(&estimated);
         }
         let ratio = (found / given).sqrt();
         if given > 0.0 && !(SCALE.recip()..SCALE).contains(&ratio) {

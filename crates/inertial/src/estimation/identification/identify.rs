@@ -341,7 +341,7 @@ fn estimate(
         criticism.check_validation(fit.relative_rms, validation.relative_rms);
     }
     let estimated = mechanism.clone().with_parameters(&parameters)?;
-    criticism.check_scale(equations, summary, &values)?;
+    criticism.check_scale(equations, summary, &parameters)?;
     if let Some(gap) = far {
         criticism.add_gap(gap);
     }
