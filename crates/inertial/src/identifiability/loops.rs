@@ -12,7 +12,7 @@ use super::configurations::Site;
 use super::drng::{Explanation, explain};
 use super::extended::{Extended, Known, Nearby};
 use super::family::Relations;
-use super::family_bound::Bound;
+use super::family_bound::{Bound, bounds};
 use super::lifting::Start;
 use super::probe::{Inquiry, shared_points};
 use super::related_geometry::{RELATED, RelatedGeometry, VIEWS_SEED};
@@ -150,6 +150,16 @@ impl<'m> Loops<'m> {
         let assembly = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap)
             .with_locked(closed.locked());
         Ok(Self { closed, assembly, snap })
+    }
+
+    /// Returns an upper bound of the rank from the relations.
+    fn bounds<const N: usize>(
+        &self,
+        question: &Question<'_>,
+        relations: &Relations<N>,
+        least: Option<usize>,
+    ) -> Result<Bound, &'static str> {
+        bounds(&self.closed, &self.assembly, question, relations, least)
     }
 
     /// Samples the mechanism after restoring the relations and the closure lost by rounding.

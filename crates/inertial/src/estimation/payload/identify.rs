@@ -17,6 +17,7 @@ use crate::estimation::identification::result::{BodyEstimate, Identification, Mo
 use crate::estimation::payload::force_sensor::measured_prior;
 use crate::estimation::payload::link::PayloadLink;
 use crate::estimation::payload::problem::{Problem, combinations};
+use crate::estimation::payload::unloaded::{TermKnowledge, Unloaded};
 use crate::estimation::reduction::summary::Summary;
 use crate::estimation::warning::Warning;
 use crate::spatial::{Inertia, Parameters};
@@ -29,31 +30,6 @@ const CONTRADICTED: f64 = 5.0;
 
 /// Weight of a negligible prior.
 pub const TRACE_OF_PRIOR: f64 = 1e-6;
-
-/// Knowledge of the value of a joint term.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TermKnowledge {
-    /// Known value.
-    Fixed,
-    /// Value that is known unless the data contradict it.
-    Presumed,
-    /// Unknown value.
-    Unknown,
-}
-
-/// Knowledge of the robot without its payload.
-#[derive(Debug, Clone, Copy)]
-pub enum Unloaded<'a> {
-    /// Values of all unknowns. Joint terms whose value is unknown, or contradicted by the data, are estimated together with the payload.
-    Model {
-        /// Values of the unknowns, zero for unknown ones.
-        values: &'a [f64],
-        /// Knowledge of each of [`Equations::terms`].
-        terms: &'a [TermKnowledge],
-    },
-    /// Summary of another log of the same robot.
-    Log(&'a Summary),
-}
 
 /// Identifies the payload on a link; `loaded` is the summary of the robot with the payload.
 ///

@@ -7,3 +7,4 @@ pub(crate) mod link;
 mod model_error;
 pub(crate) mod problem;
 pub(crate) mod sensor_lag;
+pub(crate) mod unloaded;
