@@ -11,13 +11,15 @@ use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::residuals::{Validation, validate};
 use crate::estimation::joint_model::terms::{JointTerms, Motor};
-use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
+use crate::estimation::least_squares::fit::{LeastSquares, Weighting, stacked};
 use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::summary::Summary;
 use crate::mechanism::{Body, BodyKind, JointType, Mechanism};
 
 /// Number of samples that is sufficient to compare interpretations.
 const SAMPLES: usize = 400;
+/// Number of samples of the first comparison, which excludes most interpretations without a fit of consistent bodies.
+const FEW_SAMPLES: usize = 150;
 /// Ratio of residuals below which an alternative interpretation is reported.
 const FALL: f64 = 0.6;
 /// Ratio of residuals for opposite gravity if few alternatives are tried. It has the same number of unknowns, and the remaining squared
@@ -118,28 +120,35 @@ pub(crate) fn better_reading(
     if nv > MOST || readings.is_empty() {
         return Ok(None);
     }
+    let few = excerpt.thinned((excerpt.len() / FEW_SAMPLES).max(1));
     let excerpt = excerpt.thinned((excerpt.len() / SAMPLES).max(1));
     // Use all standard terms, because the terms were selected with an interpretation that may be wrong.
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
     let plain = with_drives_of(equations, mechanism, terms)?;
     let Some(as_it_is) = residual(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
+    let weights = LeastSquares::new(&plain, &summary(&plain, &few)?, Weighting::Weighted)?.weights;
+    let weighted_as_it_is = weighted_residual(&plain, &few, &weights)?;
     let mut most = 1.0;
     let mut best: Option<Better> = None;
     for reading in readings {
+        let by_gravity = tried == Tried::Inconspicuous && matches!(reading, Reading::Gravity(_));
+        let fall = if by_gravity { FALL_OF_GRAVITY } else { FALL };
         // Residual relative to the largest one that is reported.
-        let part = |left: Left| match (tried, reading) {
-            (Tried::Inconspicuous, Reading::Gravity(_)) => left.parts(as_it_is)[0] / FALL_OF_GRAVITY,
-            _ => left.part(as_it_is) / FALL,
-        };
+        let part = |left: Left| if by_gravity { left.parts(as_it_is)[0] } else { left.part(as_it_is) } / fall;
         let is_worth = |left: Left| part(left) < most;
-        let left = match reading {
-            Reading::Gravity(gravity) => {
-                let other = mechanism.clone().with_gravity(gravity);
-                let other = with_drives_of(equations, &other, terms)?;
-                residual(&other, &excerpt, wanted, is_worth)?
-            }
-            _ => residual(&plain, &read(&excerpt, nv, reading), wanted, is_worth)?,
+        let changed = match reading {
+            Reading::Gravity(gravity) => Some(mechanism.clone().with_gravity(gravity)),
+            _ => None,
         };
+        let changed = changed.as_ref().map(|other| with_drives_of(equations, other, terms)).transpose()?;
+        let own = changed.as_ref().unwrap_or(&plain);
+        // If the residual of one joint falls, the mean square of all joints falls at least by half of its share.
+        let least_fall = 0.5 * (1.0 - fall * fall) / nv as f64;
+        let weighted = weighted_residual(own, &read(&few, nv, reading), &weights)?;
+        if weighted.powi(2) > (1.0 - least_fall) * weighted_as_it_is.powi(2) {
+            continue;
+        }
+        let left = residual(own, &read(&excerpt, nv, reading), wanted, is_worth)?;
         if let Some(left) = left {
             most = part(left);
             best = Some(Better { reading, left, as_it_is });
@@ -234,6 +243,19 @@ fn read(excerpt: &Excerpt, nv: usize, reading: Reading) -> Excerpt {
     out
 }
 
+/// Reduces samples to a summary without what standard errors need.
+fn summary(equations: &Equations<'_>, excerpt: &Excerpt) -> Result<Summary> {
+    let mut data = excerpt.measurements(equations)?;
+    data.blocks = Some(BlockPlan::NONE);
+    Ok(Summary::new(equations, &data)?.without_differences())
+}
+
+/// Computes the norm of the weighted residuals of unconstrained bodies.
+fn weighted_residual(equations: &Equations<'_>, excerpt: &Excerpt, weights: &[f64]) -> Result<f64> {
+    let factor = stacked(equations, &summary(equations, excerpt)?, weights, true)?;
+    Ok(factor.at(equations.len(), equations.len()).abs())
+}
+
 /// Returns the residuals of consistent bodies, or `None` if these or those of unconstrained bodies are not worthwhile.
 fn residual(
     equations: &Equations<'_>,
@@ -241,10 +263,7 @@ fn residual(
     wanted: &Consistency<'_>,
     is_worth: impl Fn(Left) -> bool,
 ) -> Result<Option<Left>> {
-    let mut data = excerpt.measurements(equations)?;
-    // Standard errors are not needed.
-    data.blocks = Some(BlockPlan::NONE);
-    let summary = Summary::new(equations, &data)?.without_differences();
+    let summary = summary(equations, excerpt)?;
     let squares = LeastSquares::new(equations, &summary, Weighting::Weighted)?;
     if !is_worth(Left::new(&validate(equations, &summary, squares.values.as_slice())?)) {
         return Ok(None);
