@@ -18,7 +18,7 @@ use crate::mechanism::{Body, BodyKind, JointType, Mechanism};
 
 /// Number of samples that is sufficient to compare interpretations.
 const SAMPLES: usize = 400;
-/// Number of samples of the first comparison, which excludes most interpretations without a fit of consistent bodies.
+/// Number of samples of the first comparison of turned zeros, which excludes most of them without a fit of consistent bodies.
 const FEW_SAMPLES: usize = 150;
 /// Ratio of residuals below which an alternative interpretation is reported.
 const FALL: f64 = 0.6;
@@ -142,11 +142,14 @@ pub(crate) fn better_reading(
         };
         let changed = changed.as_ref().map(|other| with_drives_of(equations, other, terms)).transpose()?;
         let own = changed.as_ref().unwrap_or(&plain);
-        // If the residual of one joint falls, the mean square of all joints falls at least by half of its share.
-        let least_fall = 0.5 * (1.0 - fall * fall) / nv as f64;
-        let weighted = weighted_residual(own, &read(&few, nv, reading), &weights)?;
-        if weighted.powi(2) > (1.0 - least_fall) * weighted_as_it_is.powi(2) {
-            continue;
+        // Other interpretations than zeros can be explained by bodies that are not consistent, so their weighted residual does not fall.
+        if tried == Tried::Inconspicuous && !by_gravity {
+            // The residual of one joint must fall, so the mean square of all joints falls by at least half of its share.
+            let least_fall = 0.5 * (1.0 - fall * fall) / nv as f64;
+            let weighted = weighted_residual(own, &read(&few, nv, reading), &weights)?;
+            if weighted.powi(2) > (1.0 - least_fall) * weighted_as_it_is.powi(2) {
+                continue;
+            }
         }
         let left = residual(own, &read(&excerpt, nv, reading), wanted, is_worth)?;
         if let Some(left) = left {
