@@ -142,7 +142,7 @@ pub(crate) fn better_reading(
         };
         let changed = changed.as_ref().map(|other| with_drives_of(equations, other, terms)).transpose()?;
         let own = changed.as_ref().unwrap_or(&plain);
-        // Other interpretations than zeros can be explained by bodies that are not consistent, so their weighted residual does not fall.
+        // Only for turned zeros: inconsistent bodies explain a wrong sign, so the residual of unconstrained bodies does not show it.
         if tried == Tried::Inconspicuous && !by_gravity {
             // The residual of one joint must fall, so the mean square of all joints falls by at least half of its share.
             let least_fall = 0.5 * (1.0 - fall * fall) / nv as f64;

@@ -1,7 +1,7 @@
 //! Errors of the model of a robot whose payload is identified.
 //!
-//! The model gives the base parameters `β` of the robot without its payload. Their errors act like a payload, in part: without them, the
-//! payload would be wrong by many of its stated errors. Errors of links are therefore unknowns with a prior. The data determine its width: only
+//! The model gives the base parameters `β` of the robot without its payload. Their errors act like a payload, in part. If they were
+//! neglected, the payload would be wrong by many of its stated errors. Errors of links are therefore unknowns with a prior. The data determine its width: only
 //! a part of the errors looks like a payload, the others change the residual.
 
 use nalgebra::{DMatrix, Matrix3};
