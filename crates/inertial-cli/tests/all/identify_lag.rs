@@ -106,6 +106,35 @@ fn a_late_force_sensor_is_corrected_and_reported() {
     }
 }
 
+/// The lag of the torques changed the payload, although the lag of a force/torque sensor was corrected.
+#[test]
+fn late_torques_of_a_payload_are_corrected_and_reported() {
+    let folder = Folder::new();
+    let model = folder.file("arm.urdf", payload::ARM);
+    let text = payload::torque_log(4000, true, 0.0);
+    let call = |name: &str, text: &str, more: &[&str]| {
+        let log = folder.file(name, text);
+        let args = ["identify", &model, &log, "--payload", "sensor", "--offset", "--json"];
+        let found = run(&[&args[..], more].concat());
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        found
+    };
+    let on_time = call("log.csv", &text, &[]).json();
+    assert!(on_time["lag"].is_null(), "{}", on_time["lag"]);
+    let late = call("late.csv", &delayed(&text, 4), &[]);
+    let json = late.json();
+    let (lag, error) = (&json["lag"]["value"], &json["lag"]["std_error"]);
+    let (lag, error) = (lag.as_f64().unwrap(), error.as_f64().unwrap());
+    // Lag of four samples at 200 Hz.
+    assert!((lag - 0.02).abs() < (4.0 * error).max(2e-4) && error < 0.003, "{lag} ± {error}");
+    assert!(late.stderr.contains("this is corrected (--lag 0.0"), "{}", late.stderr);
+    let mass = |json: &serde_json::Value| json["bodies"][0]["mass"].as_f64().unwrap();
+    assert!((mass(&json) / mass(&on_time) - 1.0).abs() < 0.01, "{} {}", mass(&json), mass(&on_time));
+    let residual = |json: &serde_json::Value| json["fit_relative_rms"].as_f64().unwrap();
+    let left = call("late.csv", &delayed(&text, 4), &["--lag", "0"]).json();
+    assert!(residual(&left) > 2.0 * residual(&json), "{} {}", residual(&left), residual(&json));
+}
+
 /// A torque that one of two logs lacks does not count as zero in the unfiltered residual.
 #[test]
 fn torques_that_a_log_lacks_have_no_residual() {

@@ -134,7 +134,7 @@ fn noise_of_an_imu_does_not_bias_the_payload() {
 }
 
 /// Returns a log of joint torques with friction, an offset on the last joint and, if requested, a tool on the sensor link.
-fn torque_log(rows: usize, with_tool: bool, start: f64) -> String {
+pub(crate) fn torque_log(rows: usize, with_tool: bool, start: f64) -> String {
     let arm = arm();
     let mut parameters = arm.parameters();
     if with_tool {
@@ -175,7 +175,7 @@ fn reversed(log: &str) -> String {
 }
 
 /// Returns the log of a robot with a rotor at each joint.
-fn geared(log: &str, rotor: f64) -> String {
+pub(crate) fn geared(log: &str, rotor: f64) -> String {
     let mut lines = log.lines();
     let mut text = lines.next().unwrap().to_owned() + "\n";
     for line in lines {
@@ -352,6 +352,33 @@ fn a_tool_from_torques() {
         let (x, y) = (x["value"].as_f64().unwrap(), y["value"].as_f64().unwrap());
         assert!((x - y).abs() < 1e-3, "{x} {y}");
     }
+}
+
+/// The joint file of an identified model has offsets that the model file cannot represent; a payload uses them.
+#[test]
+fn a_payload_uses_the_joint_file_of_the_model() {
+    let folder = Folder::new();
+    let model = folder.file("arm.urdf", ARM);
+    let out = folder.path("identified.urdf").to_str().unwrap().to_owned();
+    let empty = folder.file("empty.csv", geared(&torque_log(4000, false, 3.0), 0.05));
+    let found = run(&["identify", &model, &empty, "--out", &out, "--force"]);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let loaded = folder.file("loaded.csv", geared(&torque_log(4000, true, 0.0), 0.05));
+    let call = || {
+        let found = run(&["identify", &out, &loaded, "--payload", "sensor", "--json"]);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        found
+    };
+    let with = call();
+    let file = folder.path("identified.joints.json");
+    assert!(with.stderr.contains("identified.joints.json"), "{}", with.stderr);
+    std::fs::remove_file(&file).unwrap();
+    let without = call();
+    assert!(!without.stderr.contains("identified.joints.json"), "{}", without.stderr);
+    let residual = |found: &crate::common::Run| found.json()["fit_relative_rms"].as_f64().unwrap();
+    assert!(residual(&without) > 5.0 * residual(&with), "{} {}", residual(&without), residual(&with));
+    let mass = with.json()["bodies"][0]["mass"].as_f64().unwrap();
+    assert!((mass - 1.2).abs() < 0.012, "{mass}");
 }
 
 #[test]

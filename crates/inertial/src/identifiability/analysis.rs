@@ -300,6 +300,16 @@ fn analyze_closed(
     };
     let mut analysis = report(question, options, geometry, &rank, dof, finding);
     analysis.assumed = assumed;
+    let mut explanation = explanation;
+    let unexplained = explanation.reasons.iter().any(|r| r.kind == Principle::Computation);
+    if unexplained && analysis.regrouping.is_listed() && question.limitation().is_some() {
+        let everything = options.clone().with(|o| {
+            (o.measured, o.torque_joints, o.ballistic) = (None, None, false);
+        });
+        let complete = analyze(question.mechanism, &everything)?;
+        explanation.reasons =
+            question.reasons(&analysis.regrouping, explanation.reasons, &complete.null_vectors);
+    }
     if !explanation.reasons.is_empty() {
         let names = question.mechanism.parameter_names();
         let reasons = explanation.reasons.iter();
@@ -346,32 +356,6 @@ fn principle_in_paper(mechanism: &Mechanism, reason: &Reason) -> &'static str {
         Principle::FixedPoints if !reason.bodies.iter().any(standing) => Principle::PlanarRotation.name(),
         _ => reason.principle,
     }
-}
-
-/// Reason of a null vector that is the vector of all parameters: without a known force, only ratios show.
-const COMMON_SCALE: &str = "common scale of all parameters";
-
-/// Replaces a null vector by all parameters of the model if these change no measurement; returns its index.
-fn common_scale(
-    regrouping: &Regrouping,
-    parameters: &[f64],
-    vectors: &mut [Vec<(usize, f64)>],
-) -> Option<usize> {
-    // The combinations are known to rounding errors of their largest terms.
-    let vanishes = |row: &Vec<(usize, f64)>| {
-        let terms = || row.iter().map(|&(c, x)| x * parameters[c]);
-        terms().sum::<f64>().abs() <= 1e-9 * terms().map(f64::abs).sum::<f64>()
-    };
-    if !regrouping.combinations.iter().all(vanishes) {
-        return None;
-    }
-    // The other vectors do not contain the last column of the replaced one, so they remain independent.
-    let is_free =
-        |v: &Vec<(usize, f64)>| v.iter().any(|&(c, _)| !regrouping.base.contains(&c) && parameters[c] != 0.0);
-    let (k, vector) =
-        vectors.iter_mut().enumerate().filter(|(_, v)| is_free(v)).max_by_key(|(_, v)| v.len())?;
-    *vector = parameters.iter().copied().enumerate().filter(|(_, x)| *x != 0.0).collect();
-    Some(k)
 }
 
 fn report(
@@ -427,21 +411,13 @@ fn report(
     if !regrouping.is_listed() {
         warnings.push(Warning::NotListed { rank });
     }
-    let mut null_space: Vec<NullCombination> = finding
-        .null_space
-        .iter()
-        .map(|(reason, vector)| NullCombination::named(&names, vector, reason.clone()))
-        .collect();
-    if null_space.is_empty() && regrouping.is_listed() {
-        let mut vectors = regrouping.null_vectors();
-        let scale = common_scale(&regrouping, &mechanism.parameters(), &mut vectors);
-        let reason = |k: usize| match scale {
-            Some(scale) if scale == k => COMMON_SCALE,
-            _ => Principle::Computation.name(),
-        };
-        let named = vectors.iter().enumerate();
-        null_space.extend(named.map(|(k, v)| NullCombination::named(&names, v, reason(k).to_owned())));
-    }
+    let vectors = if finding.null_space.is_empty() && regrouping.is_listed() {
+        question.named_null_space(geometry, &regrouping)
+    } else {
+        finding.null_space
+    };
+    let null_space =
+        vectors.into_iter().map(|(reason, v)| NullCombination::named(&names, &v, reason)).collect();
     let rotors = mechanism.bodies().len() - mechanism.link_bodies();
     Analysis {
         schema: SCHEMA,

@@ -20,6 +20,7 @@ mod literal;
 pub mod loops;
 mod mobility;
 pub mod momentum;
+mod null_space;
 mod open_chains;
 mod options;
 mod parts;

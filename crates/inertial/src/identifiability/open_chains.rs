@@ -9,17 +9,17 @@ use super::sections::local_rank;
 use super::topology::Topology;
 use super::warning::Warning;
 use crate::linalg::{Double, Echelon, First, Number, Pivot, Second, Shadow, Wide};
-use crate::mechanism::ExactGeometry;
+use crate::mechanism::{ExactGeometry, Geometry};
 use crate::spatial::Parameters;
 use crate::{Error, Result};
 
 const FIRST: u64 = First::PRIME;
 
 /// Numbers with 77 digits.
-type Digits = Wide<4>;
+pub(super) type Digits = Wide<4>;
 
 /// Exact number (modulo a prime) paired with its multi-precision value.
-type Real<V = Digits> = Shadow<FIRST, V>;
+pub(super) type Real<V = Digits> = Shadow<FIRST, V>;
 
 /// Maximum number of columns for which combinations are computed with 77 digits; beyond it 31 digits are used.
 const MOST_WIDE: usize = 700;
@@ -80,6 +80,36 @@ impl Question<'_> {
         out
     }
 
+    /// Returns the null vectors of the recursion by column, each with the cluster whose joint the transfer crosses.
+    pub(super) fn transfers_by_column(
+        &self,
+        real: &Geometry<Real>,
+        found: &Rpna<Real>,
+        topology: &Topology,
+    ) -> Vec<(usize, Vec<(usize, Real)>)> {
+        let mut offsets = vec![0; self.mechanism.bodies().len()];
+        for block in self.mechanism.parameter_blocks() {
+            offsets[block.body] = block.offset;
+        }
+        let vectors = found.null_vectors(real, topology);
+        vectors.map(|(joint, transfer)| (joint, self.sparse(&transfer, &offsets))).collect()
+    }
+
+    /// Names the joint that each null vector of the recursion crosses.
+    pub(super) fn named_transfers(
+        &self,
+        transfers: &[(usize, Vec<(usize, Real)>)],
+        topology: &Topology,
+    ) -> Vec<(String, Vec<(usize, f64)>)> {
+        let name = |(joint, v): &(usize, Vec<(usize, Real)>)| {
+            let body = topology.bodies(&topology.clusters[*joint])[0];
+            let joint = &self.mechanism.joints()[self.mechanism.bodies()[body].joint].name;
+            let values = v.iter().map(|&(c, x)| (c, x.value.into())).collect();
+            (format!("transfer across joint {joint}"), values)
+        };
+        transfers.iter().map(name).collect()
+    }
+
     /// Computes the result by the recursion, certified joint by joint.
     pub fn by_recursion(&self, geometry: &ExactGeometry, topology: &Topology, scope: Scope) -> Finding {
         let width = self.mechanism.parameter_count();
@@ -105,14 +135,7 @@ impl Question<'_> {
         if lower != upper {
             warnings.push(Warning::RecursionDiffers { recursion: upper, sampled: lower });
         }
-        let mut offsets = vec![0; self.mechanism.bodies().len()];
-        for block in self.mechanism.parameter_blocks() {
-            offsets[block.body] = block.offset;
-        }
-        let null: Vec<(usize, Vec<(usize, Real)>)> = found
-            .null_vectors(&real, topology)
-            .map(|(joint, transfer)| (joint, self.sparse(&transfer, &offsets)))
-            .collect();
+        let null = self.transfers_by_column(&real, &found, topology);
         let silent = || {
             let mut row = Vec::new();
             sampler.row(&mut row);
@@ -125,15 +148,7 @@ impl Question<'_> {
         } else {
             self.regroup::<Double>(vectors, &scale, silent)
         };
-        let null_space: Vec<(String, Vec<(usize, f64)>)> = null
-            .iter()
-            .map(|(joint, v)| {
-                let body = topology.bodies(&topology.clusters[*joint])[0];
-                let joint = &self.mechanism.joints()[self.mechanism.bodies()[body].joint].name;
-                let values = v.iter().map(|&(c, x)| (c, x.value.into())).collect();
-                (format!("transfer across joint {joint}"), values)
-            })
-            .collect();
+        let null_space = self.named_transfers(&null, topology);
         let holds = self.check(&regrouping, small_entries, &null_space, geometry, &mut warnings);
         let restricted = found.restricted as f64;
         let mut certificate = Certificate {

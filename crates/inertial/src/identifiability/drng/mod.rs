@@ -46,6 +46,12 @@ pub enum Principle {
     AxialMotion,
     /// Sliding of the body on its neighbour along their common axis of rotation.
     AxialSliding(Contact),
+    /// No effect on the measured forces; others change.
+    NotMeasured,
+    /// No effect in free flight, without external forces.
+    FreeFlight,
+    /// No effect while the momentum is conserved.
+    Conservation,
     /// Exact computation, without a principle.
     Computation,
 }
@@ -60,6 +66,9 @@ impl Principle {
             Self::PlanarRotation => "planar rotation",
             Self::AxialMotion => "motion along the axis",
             Self::AxialSliding(_) => "sliding along the axis",
+            Self::NotMeasured => "changes only forces that are not measured",
+            Self::FreeFlight => "no effect in free flight",
+            Self::Conservation => "no effect at this total momentum",
             Self::Computation => "found by computation",
         }
     }

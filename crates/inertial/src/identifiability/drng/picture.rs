@@ -86,7 +86,17 @@ impl Drawing {
 
 /// Returns whether a reason concerns a single body.
 fn is_own(reason: &Reason) -> bool {
-    !matches!(reason.kind, Principle::Computation | Principle::SharedPoints(_))
+    match reason.kind {
+        Principle::FixedPoints
+        | Principle::PlanarRotation
+        | Principle::AxialMotion
+        | Principle::AxialSliding(_) => true,
+        Principle::SharedPoints(_)
+        | Principle::NotMeasured
+        | Principle::FreeFlight
+        | Principle::Conservation
+        | Principle::Computation => false,
+    }
 }
 
 /// Counts the null vectors of each principle, formatted as `shared points 3`.
