@@ -36,6 +36,11 @@ fn hinged(attributes: &str, inside: &str) -> String {
     )
 }
 
+/// Returns a text with version 1.1 of URDF.
+fn version_1_1(text: &str) -> String {
+    text.replacen("<robot ", "<robot version='1.1' ", 1)
+}
+
 /// Creates a robot with the given `<inertial>` of one link.
 fn with_inertial(inside: &str) -> String {
     format!(
@@ -282,11 +287,15 @@ fn errors_contain_location_and_reason() {
             "line 6: <axis> of <joint name=\"j\">: xyz: \"z\" is not a finite number",
         ),
         (inside("<axis xyz='0 1'/>"), "xyz has 2 numbers, expected 3"),
-        (inside("<axis xyz='0 0 0'/>"), "the axis has no length"),
-        (inside("<axis/>"), "it needs the attribute \"xyz\""),
+        (inside("<axis xyz='0 0 1e-20'/>"), "the axis has no length"),
+        (hinged("type='planar'", "<axis xyz='0 0 0'/>"), "the axis has no length"),
         (inside("<origin xyz='1 2 3 4'/>"), "xyz has 4 numbers, expected 3"),
-        (inside("<origin quat_xyzw='0 0 0 0'/>"), "quat_xyzw has no length"),
-        (inside("<origin quat_xyzw='0 0 1'/>"), "quat_xyzw has 3 numbers, expected 4"),
+        (version_1_1(&inside("<origin quat_xyzw='0 0 0 0'/>")), "quat_xyzw has no length"),
+        (version_1_1(&inside("<origin quat_xyzw='0 0 1'/>")), "quat_xyzw has 3 numbers, expected 4"),
+        (
+            version_1_1(&inside("\n<origin rpy='0 0 0' quat_xyzw='0 0 0 1'/>")),
+            "line 6: <origin> of <joint name=\"j\">: it has rpy and quat_xyzw: expected only one of them",
+        ),
         (inside("<limit lower=''/>"), "lower has 0 numbers, expected 1 number"),
         (inside("<mimic joint='j'/>"), "form a cycle"),
         (hinge.replace("<child link='b'/>", ""), "it needs a <child>"),
@@ -294,8 +303,11 @@ fn errors_contain_location_and_reason() {
         (hinge.replace("child link='b'", "child link='c'"), "its child link \"c\" does not exist"),
         (hinge.replace("name='j'", "name=''"), "name=\"\" is empty"),
         (hinge.replace("name='j'", "name='&#10;'"), "has control characters"),
-        (with_inertial("<mass value='1'/>"), "it needs a <inertia>"),
-        (with_inertial("<mass value='1'/><inertia ixx='1'/>"), "it needs the attribute \"iyy\""),
+        (
+            with_inertial("<mass value='1'/><inertia ixx='1' iyy='1' izz='x'/>"),
+            "\"x\" is not a finite number",
+        ),
+        (format!("{hinge}\ntext"), "line 7: not well-formed XML"),
         (mass("NaN"), "\"NaN\" is not a finite number"),
         (mass("-inf"), "\"-inf\" is not a finite number"),
         (mass("1e999"), "\"1e999\" is not a finite number"),
@@ -537,24 +549,90 @@ fn infinite_limits_are_no_limits_and_other_values_are_refused() {
     assert!(model.warnings[0].contains("lower=\"-inf\": taken as not limited"), "{:?}", model.warnings);
     let nan = limits("nan").unwrap_err().to_string();
     assert!(nan.starts_with("line ") && nan.contains("upper: \"nan\" is not a finite number"), "{nan}");
-    let axis = refusal(&hinged("type='revolute'", "<axis xyz='0 0 0'/>"));
-    assert!(axis.contains("the axis has no length: expected a direction such as 0 0 1"), "{axis}");
 }
 
+/// Quaternions were used in every version and with `rpy`; urdfdom (seen with Pinocchio) reads them in versions 1.1 and 1.2 only.
 #[test]
-fn quaternions_of_origins_are_honoured() {
-    let pose = |origin: &str| {
-        let model = urdf::read(&hinged("type='revolute'", origin)).unwrap();
-        (model.joints[0].origin, model.warnings.len())
+fn quaternions_of_origins_need_version_1_1() {
+    let read = |version: &str, origin: &str| {
+        let text = hinged("type='revolute'", origin).replacen("<robot ", &format!("<robot {version} "), 1);
+        let model = urdf::read(&text).unwrap();
+        (model.joints[0].origin, model.warnings)
     };
     // A rotation by 0.8 about y, from a quaternion that is not normalized.
-    let (sine, cosine) = (3.0 * 0.4_f64.sin(), 3.0 * 0.4_f64.cos());
-    let (turned, none) = pose(&format!("<origin xyz='1 2 3' quat_xyzw='0 {sine} 0 {cosine}'/>"));
-    let (expected, _) = pose("<origin xyz='1 2 3' rpy='0 0.8 0'/>");
-    assert_eq!(none, 0);
-    assert!(
-        (turned.rotation - expected.rotation).norm() < 1e-15 && turned.translation == expected.translation
-    );
-    let (both, warned) = pose(&format!("<origin xyz='1 2 3' rpy='1 1 1' quat_xyzw='0 {sine} 0 {cosine}'/>"));
-    assert_eq!((both, warned), (turned, 1));
+    let quaternion = format!("quat_xyzw='0 {} 0 {}'", 3.0 * 0.4_f64.sin(), 3.0 * 0.4_f64.cos());
+    let (expected, _) = read("", "<origin xyz='1 2 3' rpy='0 0.8 0'/>");
+    for version in ["version='1.1'", "version='1.2'"] {
+        let (turned, warnings) = read(version, &format!("<origin xyz='1 2 3' {quaternion}/>"));
+        assert!(warnings.is_empty(), "{warnings:?}");
+        assert_eq!(turned.translation, expected.translation);
+        assert!((turned.rotation - expected.rotation).norm() < 1e-15);
+    }
+    for version in ["", "version='1.0'", "version='2.0'", "version='x'"] {
+        let place =
+            "line 5: <origin> of <joint name=\"j\">: quat_xyzw needs <robot version=\"1.1\">: it is ignored";
+        let (only, warnings) = read(version, &format!("<origin xyz='1 2 3' {quaternion}/>"));
+        assert_eq!(only, Pose::from_xyz_rpy([1.0, 2.0, 3.0], [0.0; 3]), "{version}");
+        assert_eq!(warnings, [format!("{place}, taken as no rotation")]);
+        let (both, warnings) = read(version, "<origin xyz='1 2 3' rpy='0 0.8 0' quat_xyzw='1 x'/>");
+        assert_eq!(both, expected, "{version}");
+        assert_eq!(warnings, [format!("{place}, rpy is used")]);
+    }
+}
+
+/// These were refused; the numbers are those of Pinocchio 3.
+#[test]
+fn incomplete_inertias_are_read_as_by_pinocchio() {
+    let place = "<origin xyz='0 0 1'/><mass value='2'/>";
+    for (tensor, warning) in [
+        (
+            "",
+            "line 4: <inertial> of <link name=\"b\">: it has no <inertia>: all moments of inertia are taken as 0",
+        ),
+        (
+            "<inertia iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>",
+            "line 4: <inertia> of <link name=\"b\">: ixx is missing: all moments of inertia are taken as 0",
+        ),
+        ("<inertia ixx='1'/>", "iyy is missing: all moments of inertia are taken as 0"),
+        ("<inertia/>", "ixx is missing: all moments of inertia are taken as 0"),
+    ] {
+        let model = urdf::read(&with_inertial(&format!("{place}{tensor}"))).unwrap();
+        let point = Inertia::from_com(2.0, Vector3::z(), Matrix3::zeros());
+        assert_eq!(model.links[1].inertia, Some(point), "{tensor}");
+        assert!(model.warnings.len() == 1 && model.warnings[0].contains(warning), "{:?}", model.warnings);
+    }
+}
+
+/// Such joints were refused; in Pinocchio their axis is zero, so that they do not move.
+#[test]
+fn joints_with_an_axis_without_direction_are_fixed() {
+    let message = "the joint is taken as fixed; expected a direction such as 0 0 1";
+    for kind in ["revolute", "continuous", "prismatic"] {
+        for (axis, reason) in
+            [("<axis/>", "it has no xyz"), ("<axis xyz='0 -0 0'/>", "the axis has no length")]
+        {
+            let inside =
+                format!("\n{axis}<limit lower='-1' upper='1'/><dynamics friction='1'/><mimic joint='k'/>");
+            let robot = build(&hinged(&format!("type='{kind}'"), &inside));
+            assert_eq!(robot.nv(), 0, "{kind}");
+            let expected = format!("line 6: <axis> of <joint name=\"j\">: {reason}: {message}");
+            assert_eq!(robot.warnings(), [expected]);
+        }
+    }
+    // Joints without a direction are not read.
+    let fixed = urdf::read(&hinged("type='fixed'", "<axis/>")).unwrap();
+    assert!(fixed.warnings.is_empty(), "{:?}", fixed.warnings);
+}
+
+/// tinyxml2 reads only the first element: a second one, or a second end tag, was refused.
+#[test]
+fn elements_after_the_robot_are_ignored_with_a_warning() {
+    let text = format!("{}\n<!-- end -->\n", hinged("type='revolute'", "<axis xyz='0 0 1'/>"));
+    assert!(urdf::read(&text).unwrap().warnings.is_empty());
+    let expected = "line 8: content after the end of the outermost element: ignored";
+    for after in ["<robot name='s'><link name='ä'/></robot>", "</robot>", "<a>b</a> <c>", "<gz:world/>"] {
+        let model = urdf::read(&format!("{text}{after}")).unwrap();
+        assert_eq!((model.links.len(), model.joints.len()), (2, 1));
+        assert_eq!(model.warnings, [expected], "{after}");
+    }
 }

@@ -84,6 +84,55 @@ fn missing_elements_are_inserted_with_matching_indentation() {
     assert_eq!((robot.joints()[1].dynamics.damping, robot.joints()[1].dynamics.friction), (1.0, 2.0));
 }
 
+/// Without a moment of inertia all of them are read as zero, so all are written. Elements without `<inertia>` were refused.
+#[test]
+fn incomplete_inertias_are_completed() {
+    let text = |tensor: &str| {
+        format!(
+            "<robot name='r'><link name='a'/>\n<link name='b'><inertial>\n  <mass value='1'/>{tensor}\n</inertial></link>\n\
+             <joint name='j' type='revolute'><parent link='a'/><child link='b'/></joint></robot>"
+        )
+    };
+    // A rod along x has no moment about it.
+    let rod = Inertia::from_com(2.0, Vector3::zeros(), Matrix3::from_diagonal(&vector![0.0, 0.5, 0.5]));
+    let new = NewValues { links: vec![("b", rod)], ..Default::default() };
+    let whole = "<inertia ixx=\"0.0\" ixy=\"0.0\" ixz=\"0.0\" iyy=\"0.5\" iyz=\"0.0\" izz=\"0.5\"/>";
+    for (tensor, expected) in [("", format!("\n  {whole}")), ("\n <inertia izz='7'/>", format!("\n {whole}"))]
+    {
+        let written = new.write(&text(tensor)).unwrap();
+        assert_eq!(written, text(&expected).replace("value='1'", "value='2.0'"));
+        assert_eq!(build(&written, &BuildOptions::default()).bodies()[0].inertia, rod);
+    }
+    let point = Inertia::from_com(1.0, Vector3::zeros(), Matrix3::zeros());
+    let new = NewValues { links: vec![("b", point)], ..Default::default() };
+    assert_eq!(new.write(&text("")).unwrap(), text(""));
+}
+
+/// A quaternion and `rpy` together are an error in URDF 1.1; without version 1.1 the quaternion has no effect and stays.
+#[test]
+fn quaternions_of_version_1_1_become_the_identity() {
+    let text = |version: &str, origin: &str| {
+        format!(
+            "<robot {version} name='r'><link name='a'/><link name='b'><inertial><origin {origin}/><mass value='1'/>\
+             <inertia ixx='1' ixy='0' ixz='0' iyy='2' iyz='0' izz='3'/></inertial></link>\
+             <joint name='j' type='revolute'><parent link='a'/><child link='b'/></joint></robot>"
+        )
+    };
+    let new = NewValues { links: vec![("b", brick())], ..Default::default() };
+    for (version, origin, expected) in [
+        ("version='1.1'", "quat_xyzw='1 0 0 1'", "xyz=\"0.5 0.0 -0.25\" quat_xyzw='0 0 0 1'"),
+        (
+            "",
+            "rpy='1 0 0' quat_xyzw='1 0 0 1'",
+            "xyz=\"0.5 0.0 -0.25\" rpy='0.0 0.0 0.0' quat_xyzw='1 0 0 1'",
+        ),
+    ] {
+        let written = new.write(&text(version, origin)).unwrap();
+        assert!(written.contains(&format!("<origin {expected}/>")), "{written}");
+        assert_inertia(&build(&written, &BuildOptions::default()).bodies()[0].inertia, &brick());
+    }
+}
+
 #[test]
 fn zero_values_need_no_element() {
     let text = "<robot name='r'><link name='a'/><link name='b'/>\

@@ -24,7 +24,7 @@ pub(crate) struct Repaired<'t> {
 }
 
 /// Repairs a text: blank lines before the XML declaration, `--` in comments, a document type without entities in use, undeclared
-/// prefixes, and `&` that is not escaped.
+/// prefixes, `&` that is not escaped, and elements after the outermost one.
 pub(crate) fn repaired(text: &str) -> Repaired<'_> {
     let (original, mut warnings) = escaped(text);
     let text = match &original {
@@ -107,10 +107,17 @@ fn without_faults<'t>(text: &'t str, warnings: &mut Vec<String>) -> Cow<'t, str>
     };
     let declared = declared_prefixes(text);
     let mut unknown = HashSet::new();
+    // Number of open elements, and whether the outermost one was closed.
+    let (mut depth, mut closed) = (0_usize, false);
     let mut at = 0;
     while let Some(found) = text[at..].find('<') {
         at += found;
         let rest = &text[at..];
+        if closed && !rest.starts_with("<!") && !rest.starts_with("<?") {
+            warn(at, "content after the end of the outermost element: ignored".to_owned());
+            blank(&mut bytes, at..text.len());
+            break;
+        }
         let length = if rest.starts_with("<!--") {
             let length = verbatim_length(rest);
             if let Some(length) = length.filter(|&n| n > 7 && comment_is_wrong(&rest[4..n - 3])) {
@@ -138,6 +145,12 @@ fn without_faults<'t>(text: &'t str, warnings: &mut Vec<String>) -> Cow<'t, str>
             length
         } else {
             let tag = without_quotes(rest);
+            match (tag.starts_with("</"), tag.ends_with("/>")) {
+                (true, _) => depth = depth.saturating_sub(1),
+                (false, true) => {}
+                (false, false) => depth += 1,
+            }
+            closed = depth == 0 && tag.ends_with('>');
             for colon in tag.match_indices(':').map(|(k, _)| k) {
                 let start = tag[..colon].rfind(|c: char| !is_name(c)).map_or(0, |k| k + 1);
                 let prefix = &tag[start..colon];

@@ -32,8 +32,10 @@ const LOOP_TYPES: &str = "revolute, continuous, prismatic, fixed, floating, plan
 /// - `<limit>` without `lower` and `upper` limits speed and effort only; if one of them is missing, it is zero. Limits that are all
 ///   zero, as written by CAD exporters, count as not given.
 /// - Errors that other URDF readers tolerate are ignored with a warning that contains the line: duplicate elements where one is
-///   expected, missing products of inertia, `<inertial>` without `<mass>`, swapped limits, blank lines before the XML declaration,
-///   `--` in comments, a document type whose entities are not used, undeclared prefixes, `&` that is not escaped, infinite limits.
+///   expected, missing products of inertia, `<inertial>` without `<mass>` or `<inertia>`, an axis without length, swapped limits,
+///   blank lines before the XML declaration, `--` in comments, a document type whose entities are not used, undeclared prefixes, `&`
+///   that is not escaped, infinite limits, elements after the outermost one.
+/// - `quat_xyzw` has an effect in URDF 1.1 and 1.2 (`<robot version="1.1">`); in other versions it is ignored with a warning.
 /// - `<mimic>` makes a joint follow another; it has no effect on a fixed joint.
 /// - URDF+: `<loop>` closes a loop; a link that `<coupling>` couples to a joint's link is that joint's rotor.
 /// ```
@@ -131,6 +133,8 @@ fn shapes(element: Element<'_>, link: &str) -> Vec<ShapeSpec> {
 }
 
 /// Returns the inertia of `<inertial>` in the link's frame, or `None` without a mass.
+///
+/// Like Pinocchio, a missing `<inertia>` or moment of inertia makes the whole inertia about the centre of mass zero.
 fn inertial(element: Element<'_>) -> Result<Option<Inertia<f64>>> {
     let pose = origin(element)?;
     let Some(mass) = element.first_child("mass") else {
@@ -138,7 +142,15 @@ fn inertial(element: Element<'_>) -> Result<Option<Inertia<f64>>> {
         return Ok(None);
     };
     let mass = mass.required_number("value")?;
-    let tensor = element.required_first_child("inertia")?;
+    let point = Inertia::from_com(mass, pose.translation, Matrix3::zeros());
+    let Some(tensor) = element.first_child("inertia") else {
+        element.warn("it has no <inertia>: all moments of inertia are taken as 0");
+        return Ok(Some(point));
+    };
+    if let Some(name) = ["ixx", "iyy", "izz"].into_iter().find(|name| tensor.attribute(name).is_none()) {
+        tensor.warn(&format!("{name} is missing: all moments of inertia are taken as 0"));
+        return Ok(Some(point));
+    }
     let moment = |name| tensor.required_number(name);
     let product = |name| -> Result<f64> {
         if tensor.attribute(name).is_none() {
@@ -157,10 +169,7 @@ fn inertial(element: Element<'_>) -> Result<Option<Inertia<f64>>> {
 fn origin(element: Element<'_>) -> Result<Pose<f64>> {
     let Some(origin) = element.first_child("origin") else { return Ok(Pose::identity()) };
     let xyz = origin.numbers::<3>("xyz")?.unwrap_or_default();
-    if let Some([x, y, z, w]) = origin.numbers::<4>("quat_xyzw")? {
-        if origin.attribute("rpy").is_some() {
-            origin.warn("it has rpy and quat_xyzw: quat_xyzw is used");
-        }
+    if let Some([x, y, z, w]) = quaternion(origin)? {
         let rotation = rotation_from_quaternion(x, y, z, w).filter(|r| r.iter().all(|x| x.is_finite()));
         let rotation = rotation.ok_or_else(|| origin.error("quat_xyzw has no length"))?;
         return Ok(Pose::new(rotation, xyz.into()));
@@ -168,6 +177,31 @@ fn origin(element: Element<'_>) -> Result<Pose<f64>> {
     // Zero angles result in the exact identity.
     let [roll, pitch, yaw] = origin.numbers::<3>("rpy")?.unwrap_or_default();
     Ok(Pose::new(rotation_from_rpy(roll, pitch, yaw), xyz.into()))
+}
+
+/// Returns the quaternion of an `<origin>` if it has an effect. Like urdfdom, both `rpy` and `quat_xyzw` are an error in versions with
+/// quaternions, and other versions ignore `quat_xyzw`.
+fn quaternion(origin: Element<'_>) -> Result<Option<[f64; 4]>> {
+    let has_rpy = origin.attribute("rpy").is_some();
+    if origin.attribute("quat_xyzw").is_none() {
+        return Ok(None);
+    }
+    if !has_quaternions(origin) {
+        let taken = if has_rpy { "rpy is used" } else { "taken as no rotation" };
+        origin.warn(&format!("quat_xyzw needs <robot version=\"1.1\">: it is ignored, {taken}"));
+        return Ok(None);
+    }
+    if has_rpy {
+        return Err(origin.error("it has rpy and quat_xyzw: expected only one of them"));
+    }
+    origin.numbers::<4>("quat_xyzw")
+}
+
+/// Returns whether `quat_xyzw` has an effect in the text of an element: in URDF 1.1 and 1.2.
+pub(crate) fn has_quaternions(element: Element<'_>) -> bool {
+    let version = element.root().attribute("version").and_then(|version| version.trim().split_once('.'));
+    let number = |text: &str| text.parse::<u32>().ok();
+    matches!(version.map(|(major, minor)| (number(major), number(minor))), Some((Some(1), Some(1 | 2))))
 }
 
 fn axis(element: Element<'_>) -> Result<Vector3<f64>> {
@@ -182,7 +216,7 @@ fn placing_numbers(element: Element<'_>) -> Result<Numbers> {
     let mut out = Numbers::default();
     if let Some(origin) = element.first_child("origin") {
         out.lengths.extend(origin.numbers::<3>("xyz")?.into_iter().flatten());
-        match origin.numbers::<4>("quat_xyzw")? {
+        match quaternion(origin)? {
             Some(quaternion) => out.angles.extend(quaternion),
             None => out.angles.extend(origin.numbers::<3>("rpy")?.into_iter().flatten()),
         }
@@ -202,6 +236,18 @@ fn direction(axis: Element<'_>) -> Result<Vector3<f64>> {
     Ok(direction)
 }
 
+/// Returns whether the axis of a joint has no direction. Such a joint does not move, as in Pinocchio.
+fn has_no_direction(element: Element<'_>) -> Result<bool> {
+    let Some(axis) = element.first_child("axis") else { return Ok(false) };
+    let xyz = axis.numbers::<3>("xyz")?;
+    if xyz.is_none_or(|xyz| xyz == [0.0; 3]) {
+        let what = if xyz.is_none() { "it has no xyz" } else { "the axis has no length" };
+        axis.warn(&format!("{what}: the joint is taken as fixed; expected a direction such as 0 0 1"));
+        return Ok(true);
+    }
+    Ok(false)
+}
+
 /// Returns the joint type if joints and loops share it; `None` for any other.
 fn joint_type(element: Element<'_>, name: &str) -> Result<Option<JointType>> {
     Ok(Some(match name {
@@ -217,7 +263,9 @@ fn joint_type(element: Element<'_>, name: &str) -> Result<Option<JointType>> {
 fn joint(element: Element<'_>) -> Result<JointSpec> {
     let name = element.required_identifier("name")?;
     let kind = element.required("type")?;
-    let joint_type = joint_type(element, kind)?.ok_or_else(|| {
+    let still = matches!(kind, "revolute" | "continuous" | "prismatic") && has_no_direction(element)?;
+    let joint_type = if still { Some(JointType::Fixed) } else { joint_type(element, kind)? };
+    let joint_type = joint_type.ok_or_else(|| {
         element.error(format!("unknown joint type {}: expected {JOINT_TYPES}", quoted(kind)))
     })?;
     let end = |tag| element.required_first_child(tag)?.required_identifier("link");

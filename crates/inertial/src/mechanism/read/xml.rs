@@ -85,6 +85,11 @@ pub(crate) struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
+    /// Returns the outermost element of the text.
+    pub(crate) fn root(self) -> Element<'a> {
+        Element { node: self.node.document().root_element(), ..self }
+    }
+
     /// Returns the tag without its namespace prefix.
     pub(crate) fn tag(&self) -> &'a str {
         self.node.tag_name().name()

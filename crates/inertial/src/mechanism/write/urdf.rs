@@ -1,6 +1,7 @@
 //! Replacement of values in a URDF text; all other bytes stay unchanged.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use nalgebra::Vector3;
 
@@ -8,7 +9,7 @@ use super::edits::{Edits, number, numbers};
 use super::share::share;
 use crate::mechanism::BuildOptions;
 use crate::mechanism::read::repair::repaired;
-use crate::mechanism::read::urdf::read_with_rotor_links;
+use crate::mechanism::read::urdf::{has_quaternions, read_with_rotor_links};
 use crate::mechanism::read::xml::{Element, Xml};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
@@ -139,11 +140,11 @@ impl Edits<'_> {
         };
         match inertial.first_child("origin") {
             Some(origin) => {
-                if let Some(range) = origin.value_range("quat_xyzw") {
-                    self.replace(range, "0 0 0 1".to_owned());
-                }
                 self.set_vector(origin, "xyz", &com);
-                self.set_vector(origin, "rpy", &Vector3::zeros());
+                match origin.value_range("quat_xyzw").filter(|_| has_quaternions(origin)) {
+                    Some(range) => self.replace(range, "0 0 0 1".to_owned()),
+                    None => self.set_vector(origin, "rpy", &Vector3::zeros()),
+                }
             }
             None if com == Vector3::zeros() => {}
             None => {
@@ -153,9 +154,19 @@ impl Edits<'_> {
             }
         }
         self.set(mass, "value", inertia.mass);
-        let tensor = inertial.required_first_child("inertia")?;
-        for (name, value) in entries {
-            self.set(tensor, name, value);
+        // Without a moment of inertia, all of them are read as zero.
+        let tensor = inertial.first_child("inertia");
+        let moments = ["ixx", "iyy", "izz"];
+        let complete = tensor.filter(|t| moments.iter().all(|name| t.attribute(name).is_some()));
+        match (complete, tensor) {
+            (Some(tensor), _) => entries.iter().for_each(|(name, value)| self.set(tensor, name, *value)),
+            (None, _) if entries.iter().all(|(_, value)| *value == 0.0) => {}
+            (None, Some(tensor)) => self.replace(tensor.layout().range, inertia_element(&entries)),
+            (None, None) => {
+                let Range { start, end } = mass.layout().range;
+                let gap = self.line_indent(start).map_or(String::new(), |i| format!("{}{i}", self.newline));
+                self.insert(end, gap + &inertia_element(&entries));
+            }
         }
         Ok(())
     }
@@ -177,17 +188,21 @@ impl Edits<'_> {
     }
 
     fn insert_inertial(&mut self, link: Element<'_>, mass: f64, com: &Vector3<f64>, entries: &[(&str, f64)]) {
-        let attributes: Vec<_> =
-            entries.iter().map(|(name, value)| format!("{name}=\"{}\"", number(*value))).collect();
         self.append(
             link,
             &[
                 "<inertial>".to_owned(),
                 format!("\t<origin xyz=\"{}\"/>", numbers(com)),
                 format!("\t<mass value=\"{}\"/>", number(mass)),
-                format!("\t<inertia {}/>", attributes.join(" ")),
+                format!("\t{}", inertia_element(entries)),
                 "</inertial>".to_owned(),
             ],
         );
     }
+}
+
+fn inertia_element(entries: &[(&str, f64)]) -> String {
+    let attributes: Vec<_> =
+        entries.iter().map(|(name, value)| format!("{name}=\"{}\"", number(*value))).collect();
+    format!("<inertia {}/>", attributes.join(" "))
 }
