@@ -106,7 +106,8 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
         left_for_meshes: Cell::new(ALL_MESHES),
         meshes: RefCell::default(),
     };
-    if !xacro::is_xacro(&text) {
+    let expected = is_xacro_name(name) || !arguments.is_empty();
+    if !(xacro::is_xacro(&text) || (expected && xacro::has_expressions(&text))) {
         ensure_option!(arguments.is_empty(), "xacro-arg", "the model is not a xacro file");
         let builder = read::model(&text, &surroundings)?;
         return Ok(surroundings.finished(Some(text), builder));
@@ -117,6 +118,11 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
     let of_text = builder.warnings.into_iter().map(|warning| format!("in the expanded text: {warning}"));
     builder.warnings = warnings.into_iter().chain(of_text).collect();
     Ok(surroundings.finished(Some(text), builder))
+}
+
+/// Returns whether a name is that of a xacro file.
+fn is_xacro_name(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xacro"))
 }
 
 /// Returns whether a name is that of a USD scene.

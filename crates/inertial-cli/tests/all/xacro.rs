@@ -71,3 +71,22 @@ fn wrong_uses_end_in_one_line() {
     let message = refused(&["check", &bad]);
     assert!(message.contains("in the expanded text: line"), "{message}");
 }
+
+/// A file `*.xacro`, or one with `--xacro-arg`, was not expanded if it contains only `$(…)`.
+#[test]
+fn files_with_commands_only_are_expanded() {
+    let folder = Folder::new();
+    let text = |mass: &str| {
+        format!(
+            "<robot name='r'><link name='a'/><link name='b'><inertial><mass value='{mass}'/><inertia ixx='1' ixy='0' ixz='0' \
+             iyy='1' iyz='0' izz='1'/></inertial></link><joint name='j' type='continuous'><parent link='a'/><child link='b'/>\
+             </joint></robot>"
+        )
+    };
+    let mass =
+        |call: &[&str]| run(&[&["check", "--json"], call].concat()).json()["bodies"][0]["mass"].clone();
+    let optional = folder.file("optional.urdf.xacro", text("$(optenv INERTIAL_NO_SUCH_VARIABLE 2)"));
+    assert_eq!(mass(&[&optional]), 2.0);
+    let argument = folder.file("argument.urdf", text("$(arg m)"));
+    assert_eq!(mass(&[&argument, "--xacro-arg", "m:=3"]), 3.0);
+}

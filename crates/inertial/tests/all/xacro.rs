@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-use inertial::mechanism::read::xacro::{Files, NoFiles, expand, is_xacro};
+use inertial::mechanism::read::xacro::{Files, NoFiles, expand, has_expressions, is_xacro};
 use roxmltree::{Document, Node};
 
 use crate::common::python::run;
@@ -215,6 +215,22 @@ fn plain_urdf_is_no_xacro() {
     assert!(!is_xacro("schema = 'xmlns:xacro ${a}'"));
     assert!(is_xacro("<robot name='r' xmlns:xacro='http://ros.org/wiki/xacro'><link name='${a}'/></robot>"));
     assert!(is_xacro("<robot><xacro:arm/></robot>"));
+}
+
+/// Texts with no other command than `$(optenv …)` were not expanded.
+#[test]
+fn every_command_but_find_makes_a_text_xacro() {
+    for value in ["${a}", "$(arg a)", "$(optenv M 2)", "$(env M)", "$(eval 1 + 1)", "$(cwd)"] {
+        let body = format!("<mass value='{value}'/></robot>");
+        assert!(is_xacro(&format!("{HEAD}{body}")), "{value}");
+        let plain = format!("<robot name='r'>{body}");
+        assert!(has_expressions(&plain) && !is_xacro(&plain), "{value}");
+        assert!(!has_expressions(&format!("<robot name='r'><!-- {value} --></robot>")), "{value}");
+    }
+    // Expanded texts may contain these.
+    for value in ["$(find arm)/a.stl", "$5", "$()", "$(", "$"] {
+        assert!(!is_xacro(&format!("{HEAD}<mesh filename='{value}'/></robot>")), "{value}");
+    }
 }
 
 /// A text whose prefix is not declared expands as with the declaration, with a warning that names the line.

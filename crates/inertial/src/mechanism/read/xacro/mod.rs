@@ -84,20 +84,42 @@ pub struct Expanded {
     pub warnings: Vec<String>,
 }
 
-/// Returns whether a text uses xacro: it contains xacro elements, or declares its namespace and contains expressions.
+/// Commands whose presence shows that a text is to be expanded. `$(find …)` also occurs in names of meshes of expanded texts.
+const COMMANDS: [&str; 5] = ["arg", "cwd", "env", "eval", "optenv"];
+
+/// Returns whether a text uses xacro: it contains xacro elements, or declares its namespace and [has expressions](has_expressions).
 pub fn is_xacro(text: &str) -> bool {
+    let Some(text) = without_comments(text) else { return false };
+    text.contains("<xacro:") || (text.contains("xmlns:xacro") && contains_expression(&text))
+}
+
+/// Returns whether a text contains `${…}` or a command of xacro such as `$(arg …)` and `$(optenv …)`. A file with the name of a xacro
+/// file is then expanded, even if it does not declare the namespace.
+pub fn has_expressions(text: &str) -> bool {
+    without_comments(text).is_some_and(|text| contains_expression(&text))
+}
+
+/// Returns an XML text without its comments; `None` for other texts.
+fn without_comments(text: &str) -> Option<String> {
     if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
-        return false;
+        return None;
     }
-    let declared = text.contains("xmlns:xacro");
     let (mut rest, mut outside) = (text, String::new());
-    // Comments do not count.
     while let Some(start) = rest.find("<!--") {
         outside.push_str(&rest[..start]);
         rest = rest[start..].find("-->").map_or("", |end| &rest[start + end + 3..]);
     }
     outside.push_str(rest);
-    outside.contains("<xacro:") || (declared && (outside.contains("${") || outside.contains("$(arg ")))
+    Some(outside)
+}
+
+fn contains_expression(text: &str) -> bool {
+    let is_command = |(at, _): (usize, &str)| {
+        let inside = text[at + 2..].trim_start();
+        let end = inside.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inside.len());
+        COMMANDS.contains(&&inside[..end])
+    };
+    text.contains("${") || text.match_indices("$(").any(is_command)
 }
 
 /// Expands a text.
