@@ -77,7 +77,10 @@ pub struct Outcome {
 
 /// Identifies bodies; a model provides their names and the prior.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
-    let source = Source::default().with(|s| s.raw = true);
+    let source = Source::default().with(|s| {
+        s.raw = true;
+        s.as_stored = true;
+    });
     let open = |name: &str| context.inputs.log(name, &source).at(name);
     let (mut regressor, mut rhs) = (open(&options.regressor)?, open(&options.rhs)?);
     let mut forces = Vec::new();

@@ -71,3 +71,50 @@ fn wrong_regressors_are_refused_in_one_line() {
     }
     assert!(refused(&["identify", "builtin:arm7", "--regressor", &y, "--rhs", &tau]).contains("columns"));
 }
+
+/// Formats a matrix as a file of NumPy, in the order of C.
+fn npy(rows: &[Vec<f64>]) -> Vec<u8> {
+    let header = format!(
+        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, {}), }}",
+        rows.len(),
+        rows.first().map_or(0, Vec::len)
+    );
+    // The magic bytes, the version, the length and the header together are a multiple of 64 bytes.
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    let mut out = b"\x93NUMPY\x01\x00".to_vec();
+    out.extend((length as u16).to_le_bytes());
+    out.extend(format!("{header:<width$}\n", width = length - 1).bytes());
+    rows.iter().flatten().for_each(|x| out.extend(x.to_le_bytes()));
+    out
+}
+
+/// Arrays with more columns than rows were transposed: the regressor was refused, and the right-hand sides were mixed up.
+#[test]
+fn wide_arrays_keep_their_rows() {
+    let folder = Folder::new();
+    // Six bodies, fifteen samples of two equations.
+    let number = |row: usize, column: usize| ((7 * row + 3 * column) as f64).sin() + 0.1 * column as f64;
+    let y: Vec<Vec<f64>> = (0..30).map(|row| (0..60).map(|column| number(row, column)).collect()).collect();
+    let tau: Vec<f64> = y.iter().map(|row| row.iter().step_by(10).sum()).collect();
+    // One sample in each row: fewer rows than columns.
+    let wide: Vec<Vec<f64>> = tau.chunks(10).map(<[f64]>::to_vec).collect();
+    let column: Vec<Vec<f64>> = tau.iter().map(|x| vec![*x]).collect();
+    let of = |name: &str, rows: &[Vec<f64>]| {
+        let file = folder.path(name);
+        std::fs::write(&file, npy(rows)).unwrap();
+        let text = folder.file(&format!("{name}.csv"), table(rows));
+        (file.display().to_string(), text)
+    };
+    let (y, y_text) = of("Y.npy", &y);
+    let ((wide, wide_text), (column, column_text)) = (of("wide.npy", &wide), of("column.npy", &column));
+    let (row, _) = of("row.npy", &[tau]);
+    let found = |y: &str, tau: &str| {
+        run(&["identify", "--regressor", y, "--rhs", tau, "--bodies", "6", "--json"]).json()
+    };
+    let expected = found(&y_text, &column_text);
+    assert_eq!(expected["rows"], 30);
+    assert_eq!(found(&y, &column), expected);
+    // One row of numbers is a vector.
+    assert_eq!(found(&y, &row), expected);
+    assert_eq!(found(&y, &wide), found(&y_text, &wide_text));
+}

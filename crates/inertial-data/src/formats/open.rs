@@ -36,6 +36,9 @@ pub struct Source {
     pub raw: bool,
     /// Whether all topics of a bag are read if neither `topic` nor `map` selects some.
     pub every_topic: bool,
+    /// Whether matrices with several rows keep their rows and columns. Those of logs may have a row for each joint: they are
+    /// transposed if they have more columns than rows.
+    pub as_stored: bool,
 }
 
 inertial::with_changes!(Source);
@@ -183,10 +186,10 @@ impl Whole {
         no_topic(&name, source)?;
         Ok(match self {
             Self::Parquet => Box::new(ParquetReader::new(file, name)?),
-            Self::Npy => Box::new(ArrayReader::npy(file, name)?),
-            Self::Npz => Box::new(ArrayReader::npz(file, name)?),
-            Self::Hdf5 => Box::new(ArrayReader::hdf5(file, name)?),
-            Self::Mat | Self::Db3 => Box::new(ArrayReader::mat(file, name)?),
+            Self::Npy => Box::new(ArrayReader::npy(file, name, source.as_stored)?),
+            Self::Npz => Box::new(ArrayReader::npz(file, name, source.as_stored)?),
+            Self::Hdf5 => Box::new(ArrayReader::hdf5(file, name, source.as_stored)?),
+            Self::Mat | Self::Db3 => Box::new(ArrayReader::mat(file, name, source.as_stored)?),
         })
     }
 }

@@ -39,8 +39,8 @@ pub(crate) struct Content {
 
 /// Reader of arrays of numbers as columns: one row for each sample.
 ///
-/// An array with one number per sample is a column; a two-dimensional array has a column for each joint. Arrays of other
-/// sizes are omitted.
+/// An array with one number per sample is a column; a two-dimensional array has a column for each joint. It may be stored with a row
+/// for each joint unless the reader keeps arrays with several rows `as_stored`. Arrays of other sizes are omitted.
 pub struct ArrayReader {
     file: String,
     arrays: Vec<Array>,
@@ -60,47 +60,50 @@ pub struct ArrayReader {
 
 impl ArrayReader {
     /// Reads an array saved by NumPy.
-    pub fn npy(file: File, name: impl Into<String>) -> Result<Self> {
+    pub fn npy(file: File, name: impl Into<String>, as_stored: bool) -> Result<Self> {
         let name = name.into();
         let content = npy::read(&Arc::new(file)).map_err(|message| damaged(&name, ".npy", &message))?;
-        Self::new(name, content)
+        Self::new(name, content, as_stored)
     }
 
     /// Reads several arrays saved by NumPy in one file.
-    pub fn npz(file: File, name: impl Into<String>) -> Result<Self> {
+    pub fn npz(file: File, name: impl Into<String>, as_stored: bool) -> Result<Self> {
         let name = name.into();
         let content =
             npy::read_several(&Arc::new(file)).map_err(|message| damaged(&name, ".npz", &message))?;
-        Self::new(name, content)
+        Self::new(name, content, as_stored)
     }
 
     /// Reads variables saved by MATLAB (version 5 to 7.2).
-    pub fn mat(file: File, name: impl Into<String>) -> Result<Self> {
+    pub fn mat(file: File, name: impl Into<String>, as_stored: bool) -> Result<Self> {
         let name = name.into();
         let content = mat::read(&Arc::new(file)).map_err(|message| damaged(&name, ".mat", &message))?;
-        Self::new(name, content)
+        Self::new(name, content, as_stored)
     }
 
     /// Reads the datasets of an HDF5 file, also from MATLAB (version 7.3).
-    pub fn hdf5(file: File, name: impl Into<String>) -> Result<Self> {
+    pub fn hdf5(file: File, name: impl Into<String>, as_stored: bool) -> Result<Self> {
         let name = name.into();
         let content = hdf5::read(&Arc::new(file)).map_err(|message| damaged(&name, "HDF5 file", &message))?;
-        Self::new(name, content)
+        Self::new(name, content, as_stored)
     }
 
-    fn new(file: String, content: Content) -> Result<Self> {
+    fn new(file: String, content: Content, as_stored: bool) -> Result<Self> {
         let Content { mut arrays, joints, named, others } = content;
         shorten_names(&mut arrays);
+        let keeps = |a: &Array| as_stored && a.rows > 1;
+        let length = |a: &Array| if keeps(a) { a.rows } else { a.rows.max(a.columns) };
         let of_time = arrays.iter().find(|a| TIMES.contains(&a.name.as_str()) && a.is_vector());
         let reference = of_time.map(|a| a.name.clone());
-        let longest = arrays.iter().map(|a| a.rows.max(a.columns)).max();
-        let Some(rows) = of_time.map(|a| a.rows.max(a.columns)).or(longest).filter(|&rows| rows > 0) else {
+        let longest = arrays.iter().map(length).max();
+        let Some(rows) = of_time.map(length).or(longest).filter(|&rows| rows > 0) else {
             return Err(Error::read(
                 Place::file(file),
                 "holds no array of numbers with one or two dimensions",
             ));
         };
-        arrays.iter_mut().filter(|a| a.rows != rows && a.columns == rows).for_each(Array::transpose);
+        let is_across = |a: &&mut Array| a.rows != rows && a.columns == rows && !keeps(a);
+        arrays.iter_mut().filter(is_across).for_each(Array::transpose);
         let left_out = left_out(&arrays, rows, reference.as_deref(), &others);
         arrays.retain(|a| a.rows == rows && a.columns <= MOST_COLUMNS);
         let (mut names, mut places) = (Vec::new(), Vec::new());
