@@ -81,6 +81,7 @@ pub struct Kernel {
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     options.check()?;
     let closed = ClosedMechanism::new(&model.mechanism).at(&model.label)?;
+    model.notes_with_loops(&closed).iter().for_each(|note| context.note(note));
     let mut bench = Bench {
         only: options.kernel.as_deref(),
         calls: options.calls,

@@ -83,6 +83,7 @@ pub struct Column {
 /// Lists the columns of a log; with a model, columns are also matched by the names of its joints, and missing ones are reported.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     LogOptions::default().with(|o| o.rate = options.rate).check()?;
+    model.iter().flat_map(|model| model.notes()).for_each(|note| context.note(&note));
     let map = match &options.columns {
         Some(file) => Some(ColumnMap::parse(&context.inputs.text(file, TEXT_LIMIT).at(file)?, file.clone())?),
         None => None,

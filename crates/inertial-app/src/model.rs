@@ -25,7 +25,7 @@ pub(crate) use base::BaseMotion;
 pub use meshes::NamedMesh;
 pub use text::Argument;
 
-use crate::{Context, Error, Inputs, Located, Result, choice, ensure, ensure_option};
+use crate::{Context, Error, Inputs, Located, Note, Result, choice, ensure, ensure_option};
 
 /// Choices about a model that its file does not make, or that override it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -88,6 +88,8 @@ pub struct Model {
     pub options: BuildOptions,
     /// Joints that are locked at a position, overriding the text.
     pub lock: Vec<Setting>,
+    /// Whether models with warnings are rejected.
+    strict: bool,
     /// Mechanism of the model.
     pub mechanism: Mechanism,
     /// Path to which the model is written, if known.
@@ -123,18 +125,36 @@ impl Model {
             mesh_files,
             options: build,
             lock,
+            strict: options.strict,
             mechanism,
             out: None,
             target: None,
         })
     }
 
-    /// Loads another model with the same options.
+    /// Loads another model with the same options; its warnings become notes.
     pub fn like(&self, name: &str, context: &Context<'_>) -> Result<Self> {
         let BuildOptions { base, gravity, rotors, .. } = self.options;
-        let (gravity, lock) = (gravity.map(Into::into), self.lock.clone());
-        let options = ModelOptions { base, gravity, rotors, lock, ..ModelOptions::default() };
-        Self::load(name, &options, context.inputs)
+        let (gravity, lock, strict) = (gravity.map(Into::into), self.lock.clone(), self.strict);
+        let options = ModelOptions { base, gravity, rotors, lock, strict, ..ModelOptions::default() };
+        let other = Self::load(name, &options, context.inputs)?;
+        other.notes().iter().for_each(|note| context.note(note));
+        Ok(other)
+    }
+
+    /// Returns the warnings of the reader and the builder as notes with the name of the model.
+    pub fn notes(&self) -> Vec<Note> {
+        self.mechanism.warnings().iter().map(|warning| self.note(warning)).collect()
+    }
+
+    /// Returns the warnings of [`notes`](Self::notes), and those about the assembly of its loops.
+    pub(crate) fn notes_with_loops(&self, closed: &ClosedMechanism<'_>) -> Vec<Note> {
+        let of_loops = closed.warnings().iter().map(|warning| self.note(warning));
+        self.notes().into_iter().chain(of_loops).collect()
+    }
+
+    fn note(&self, warning: &str) -> Note {
+        Note::Model(format!("{}: {warning}", self.label))
     }
 
     /// Builds a model from a self-contained text.
@@ -152,6 +172,7 @@ impl Model {
             mesh_files: text::MeshFiles::default(),
             options,
             lock: Vec::new(),
+            strict: false,
             mechanism,
             out: None,
             target: None,

@@ -70,9 +70,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         "threshold",
         "expected a number not below zero"
     );
-    for warning in model.mechanism.warnings() {
-        context.note(&Note::Model(warning.clone()));
-    }
+    model.notes().iter().for_each(|note| context.note(note));
     if options.measured == Some(Measured::Momentum) {
         let (result, curves) = flight::validate(model, &options.logs, &options.log, options.draw, context)?;
         let passed = options.threshold.is_none_or(|most| result.is_within(most));

@@ -94,7 +94,7 @@ pub struct CriterionValue {
 impl Outcome {
     pub(super) fn new(own: &Options, model: &Model, design: Design, end: SearchEnd) -> Self {
         let mechanism = &model.mechanism;
-        let mut notes: Vec<Note> = mechanism.warnings().iter().cloned().map(Note::Model).collect();
+        let mut notes = model.notes();
         if !design.held.is_empty() {
             notes.push(Note::HeldStill(design.held));
         }

@@ -221,7 +221,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         (Target::Drake, _) => one(".py", simulators::drake(&parts)),
         (_, None) => Vec::new(),
     };
-    let of_model = frames.iter().flat_map(|m| m.mechanism.warnings()).cloned().map(Note::Model);
+    let of_model = frames.iter().flat_map(|m| m.notes());
     let of_load = load.iter().flat_map(|load| load.warnings.clone());
     // Loads list their links, and the function for Pinocchio replaces the sum of all links of a joint.
     let by_link = matches!(options.to, Target::Mujoco | Target::Gazebo | Target::Drake);

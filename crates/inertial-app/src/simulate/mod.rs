@@ -168,7 +168,7 @@ pub fn run(
         JointForcesOf::Model => JointForces::of(mechanism).at(&model.label)?,
         JointForcesOf::None => JointForces::none(mechanism),
     };
-    let mut notes: Vec<Note> = closed.warnings().iter().cloned().map(Note::Model).collect();
+    let mut notes = model.notes_with_loops(&closed);
     let place = label(&options.trajectory);
     let source = Source::load(context, &options.trajectory, options.waypoints, mechanism)?;
     let mut course = source.course(&closed, mode, &mut notes).at(&place)?;

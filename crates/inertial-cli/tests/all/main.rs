@@ -27,6 +27,7 @@ mod identify_prior;
 mod limits;
 mod lock;
 mod messages;
+mod model_warnings;
 mod momentum;
 mod outputs;
 mod papers;
