@@ -270,3 +270,35 @@ fn tables_written_in_python_are_read() {
         assert!((a - found[0] - (b - wanted[0])).abs() < 1e-6);
     }
 }
+
+/// Tests that values in a stated unit are converted, and that a unit without a known size gives a line of a column map that works.
+#[test]
+fn stated_units_are_applied_or_refused() {
+    let table = |unit: &str| {
+        format!(
+            "t,q1,q2,q3,tau1 [{unit}],tau2 [{unit}],tau3 [{unit}]\n0,0,0,0,8,16,24\n0.1,1,1,1,-8,-16,-24\n"
+        )
+    };
+    let read = |text: &str, source: &Source| opened("log.csv", text, source).unwrap();
+    for (unit, size) in [("Nmm", 1e-3), ("daNm", 10.0), ("kgf.cm", 0.0980665), ("Nm", 1.0)] {
+        let log = read(&table(unit), &Source::default());
+        assert!((log.column("tau2").unwrap()[0] / (16.0 * size) - 1.0).abs() < 1e-15, "{unit}");
+    }
+    for unit in ["%", "V", "kg.m", "counts", "rad"] {
+        let text = table(unit);
+        let log = read(&text, &Source::default());
+        assert_eq!(log.column("tau2"), None, "{unit}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.csv");
+        std::fs::write(&path, &text).unwrap();
+        let mut reader = open(&path, &Source::default()).unwrap();
+        let advice = inertial_data::Reader::advice(&reader).unwrap();
+        let error = inertial_data::PreparedLog::new(&arm(), &mut reader, &Options::default()).err().unwrap();
+        assert!(error.to_string().contains(&advice), "{error}");
+        // The line at the end of the advice is valid.
+        let (_, line) = advice.split_once("in a column map: ").unwrap();
+        let map = format!("[columns]\n{}\n", line.replacen("1.0", "0.5", 1));
+        let source = Source::default().with(|s| s.map = Some(ColumnMap::parse(&map, "map.toml").unwrap()));
+        assert_eq!(read(&text, &source).column("tau1").unwrap(), [4.0, -4.0], "{unit}");
+    }
+}

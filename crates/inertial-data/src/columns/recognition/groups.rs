@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::columns::assignment::Style;
-use crate::columns::recognition::words::{Meaning, meaning, split_unit, words};
+use crate::columns::recognition::stated::Stated;
+use crate::columns::recognition::words::{Meaning, meaning, words};
 
 /// Joint of a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,9 +38,9 @@ impl Group {
         self.template.contains('{')
     }
 
-    /// Returns the weight of the group: torques before currents, then measurements, then the number of joints.
+    /// Returns the weight of the group: quantities before values that need a scale, then measurements, then the number of joints.
     pub fn weight(&self) -> (bool, u8, usize) {
-        (!self.meaning.is_current(), self.meaning.rank, self.members.len())
+        (!self.meaning.needs_scale(), self.meaning.rank, self.members.len())
     }
 }
 
@@ -93,14 +94,9 @@ fn counted(group: &mut Group) -> bool {
 
 /// Returns the interpretations of a name; several if it has several numbers.
 fn read(name: &str, column: usize, joints: &[String]) -> Vec<Reading> {
-    let (rest, unit) = split_unit(name);
-    let meaning_of = |words: &[String]| {
-        let mut found = meaning(words)?;
-        if let Some(unit) = unit {
-            found.unit = (unit != "rad" && unit != "rad/s" && unit != "Nm").then_some(unit);
-        }
-        Some(found)
-    };
+    let stated = Stated::of(name, &|text| joint_of_model(text, joints).is_some());
+    let rest = stated.rest;
+    let meaning_of = |words: &[String]| stated.meaning(words);
     let template = |range: &std::ops::Range<usize>, open: &str| {
         format!("{}{open}{}", &name[..range.start], &name[range.end..])
     };
@@ -136,7 +132,10 @@ fn read(name: &str, column: usize, joints: &[String]) -> Vec<Reading> {
 }
 
 /// Returns the longest joint name of the model that is a separate part of a name.
-fn joint_of_model<'j>(name: &str, joints: &'j [String]) -> Option<(&'j str, std::ops::Range<usize>)> {
+pub(super) fn joint_of_model<'j>(
+    name: &str,
+    joints: &'j [String],
+) -> Option<(&'j str, std::ops::Range<usize>)> {
     let alone = |at: usize, end: usize| {
         let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         !part(name[..at].chars().next_back()) && !part(name[end..].chars().next())

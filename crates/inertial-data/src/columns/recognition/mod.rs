@@ -1,6 +1,8 @@
 //! Recognition of columns by their names, with the terms of common controllers and programs for joints, quantities and time.
 
+mod advice;
 mod groups;
+mod stated;
 mod time;
 mod words;
 
@@ -13,8 +15,9 @@ use crate::columns::mapped::{Mapped, Renaming};
 use crate::columns::units;
 use crate::reader::Reader;
 use groups::{Group, Key};
-use words::{Quantity, split_unit};
-pub(crate) use words::{is_unit, unit_suffix};
+use stated::{Stated, StatedUnit, is_convertible, split_unit, suits};
+pub(crate) use stated::{is_unit, unit_suffix};
+use words::Quantity;
 
 /// Interpretation of a column of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,7 +71,9 @@ impl Recognition {
             },
         };
         let known = Known::of(names);
-        let own: Vec<usize> = (0..names.len()).filter(|&k| is_own(&names[k], &known)).collect();
+        let own: Vec<usize> = (0..names.len())
+            .filter(|&k| is_own(&names[k], &known) && !has_other_unit(&names[k], joints))
+            .collect();
         for &k in &own {
             out.columns[k].target = Some(names[k].clone());
             "by its name".clone_into(&mut out.columns[k].reason);
@@ -169,6 +174,11 @@ impl Recognition {
                 group.meaning.refused.unwrap_or_default().clone_into(&mut self.columns[*k].reason);
             }
         }
+        let is_joint = |text: &str| groups::joint_of_model(text, joints).is_some();
+        let on_scale = |group: &Group| {
+            let first = group.members.first().filter(|_| group.meaning.needs_scale())?;
+            Some(advice::on_scale(group, &names[first.1], &is_joint))
+        };
         for quantity in Quantity::ALL {
             let mut candidates: Vec<&Group> = groups
                 .iter()
@@ -177,7 +187,9 @@ impl Recognition {
                 .collect();
             candidates.sort_by_key(|g| std::cmp::Reverse(g.weight()));
             for group in &candidates {
-                let reason = if given(quantity) {
+                let reason = if let Some(advice) = on_scale(group).filter(|_| !given(quantity)) {
+                    advice.reason
+                } else if given(quantity) {
                     format!("not used: the log already has columns {}", quantity.symbol())
                 } else {
                     format!("not used: another column matches {} better", quantity.symbol())
@@ -187,7 +199,9 @@ impl Recognition {
             match &candidates[..] {
                 _ if given(quantity) => {}
                 [] => {}
-                [one, ..] if one.meaning.is_current() => self.advise_scale(one),
+                [one, ..] if one.meaning.needs_scale() => {
+                    on_scale(one).into_iter().for_each(|advice| self.add_advice(advice));
+                }
                 [one, other, ..] if one.weight() == other.weight() => {
                     self.advise_choice(quantity, one, other);
                 }
@@ -233,19 +247,12 @@ impl Recognition {
         }
     }
 
-    /// Adds advice for currents, which are torques only with the torque constants of the drives.
-    fn advise_scale(&mut self, group: &Group) {
-        for (_, k) in &group.members {
-            "a current: set its scale (N m per A, at the joint) in a column map to convert it to a torque"
-                .clone_into(&mut self.columns[*k].reason);
-        }
-        let scales = vec!["1.0"; group.members.len()].join(", ");
-        let line = format!("tau = {{ column = {:?}, unit = \"A\", scale = [{scales}] }}", group.template);
-        self.map.push(format!("# N m per A of each drive, at the joint:\n# {line}"));
-        self.renaming.advice = Some(format!(
-            "{} are currents: set their scales (N m per A) in a column map to convert them to torques: {line}",
-            group.template
-        ));
+    fn add_advice(&mut self, advice: advice::Advice) {
+        self.map.push(advice.map);
+        self.renaming.advice = Some(match self.renaming.advice.take() {
+            Some(others) => format!("{others}; {}", advice.text),
+            None => advice.text,
+        });
     }
 
     fn advise_choice(&mut self, quantity: Quantity, one: &Group, other: &Group) {
@@ -305,8 +312,18 @@ fn is_own(name: &str, known: &Known<'_>) -> bool {
 /// Splits a standard name with a unit in brackets: `q.elbow [deg]`.
 fn with_unit(name: &str) -> Option<(&str, &'static str)> {
     let (plain, unit) = split_unit(name);
-    let unit = unit.filter(|_| name.ends_with([']', ')']) && quantity_of(plain).is_some())?;
-    Some((plain, unit))
+    let (symbol, _) = quantity_of(plain).filter(|_| name.ends_with([']', ')']))?;
+    Some((plain, unit.filter(|unit| suits(unit, symbol) && is_convertible(unit))?))
+}
+
+/// Returns whether a standard name is followed by a unit that cannot be converted: `tau.elbow [A]`.
+fn has_other_unit(name: &str, joints: &[String]) -> bool {
+    let is_joint = |text: &str| groups::joint_of_model(text, joints).is_some();
+    quantity_of(name).is_some()
+        && name.ends_with([']', ')'])
+        && with_unit(name).is_none()
+        && Stated::of(name, &is_joint).unit != StatedUnit::Absent
+        && !joints.iter().any(|joint| name.ends_with(joint.as_str()))
 }
 
 #[cfg(test)]

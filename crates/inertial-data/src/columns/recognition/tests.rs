@@ -241,3 +241,94 @@ fn unused_columns_have_a_reason() {
     assert!(found.advice().unwrap().contains("may both be q"), "{found:?}");
     assert!(found.columns()[1].target.is_none());
 }
+
+/// Units that a name states are converted, or the column is not used.
+#[test]
+fn stated_units_are_converted_or_refused() {
+    for (names, joints, expected) in [
+        (
+            &["t", "tau1 [Nmm]", "tau2 [Nmm]"][..],
+            &[][..],
+            &["t=t", "tau1 [Nmm]=tau1 Nmm", "tau2 [Nmm]=tau2 Nmm"][..],
+        ),
+        (&["t", "q1 [in]", "tau1 (N)"], &[], &["t=t", "q1 [in]=q1 in", "tau1 (N)=tau1"]),
+        (&["t", "q1 [turns]", "q2 [turns]"], &[], &["t=t", "q1 [turns]=q1 rev", "q2 [turns]=q2 rev"]),
+        (&["t", "q1", "q2 [gon]"], &[], &["t=t", "q1=q1", "q2 [gon]=q2 gon"]),
+        (&["t", "q_deg_0", "q_deg_1"], &[], &["t=t", "q_deg_0=q1 deg", "q_deg_1=q2 deg"]),
+        (
+            &["t", "J1_pos_deg", "J2_pos_deg", "J1_vel_deg_s", "J2_vel_deg_s"],
+            &[],
+            &[
+                "t=t",
+                "J1_pos_deg=q1 deg",
+                "J2_pos_deg=q2 deg",
+                "J1_vel_deg_s=dq1 deg/s",
+                "J2_vel_deg_s=dq2 deg/s",
+            ],
+        ),
+        (
+            &["t", "joint_1_deg", "joint_2_deg", "joint_1_Nmm", "joint_2_Nmm", "motor_temp_1_deg"],
+            &[],
+            &[
+                "t=t",
+                "joint_1_deg=q1 deg",
+                "joint_2_deg=q2 deg",
+                "joint_1_Nmm=tau1 Nmm",
+                "joint_2_Nmm=tau2 Nmm",
+            ],
+        ),
+        (&["t", "q.elbow [deg]", "tau.elbow [A]"], &["elbow"], &["t=t", "q.elbow [deg]=q.elbow deg"]),
+        (&["t", "q.elbow", "tau.elbow [%]"], &["elbow"], &["t=t", "q.elbow=q.elbow"]),
+        (&["t", "q1", "tau1 [A]", "q2", "tau2"], &[], &["t=t", "q1=q1", "q2=q2", "tau2=tau2"]),
+        // Texts in brackets that are no units.
+        (&["t", "position[0]", "position[1]"], &[], &["t=t", "position[0]=q1", "position[1]=q2"]),
+        (&["t", "tau1 (measured)", "q1(t)"], &[], &["t=t", "tau1 (measured)=tau1", "q1(t)=q1"]),
+        (
+            &["t", "effort[elbow]", "effort[hip]"],
+            &["elbow", "hip"],
+            &["t=t", "effort[elbow]=tau.elbow", "effort[hip]=tau.hip"],
+        ),
+        (&["t", "q.arm (left)"], &["arm (left)"], &["t=t", "q.arm (left)=q.arm (left)"]),
+        (&["t", "Position J1 [deg] (filtered)"], &[], &["t=t", "Position J1 [deg] (filtered)=q1 deg"]),
+    ] {
+        assert_eq!(taken(names, joints), expected, "{names:?}");
+    }
+    for (stated, reason) in [
+        ("%", "in % of a value that the log does not give"),
+        ("percent", "in percent of a value that the log does not give"),
+        ("kg.m", "kg.m is not a known unit"),
+        ("V", "V is not a known unit"),
+        ("W", "W is not a known unit"),
+        ("Hz", "Hz is not a known unit"),
+        ("10^-3 Nm", "10^-3 Nm is not a known unit"),
+        ("counts", "in counts of the device"),
+        ("deg", "deg is not a unit of tau"),
+        ("rad/s", "rad/s is not a unit of tau"),
+        ("grad", "grad may be degrees (deg) or gon: set the unit in a column map"),
+    ] {
+        for (open, close) in [('[', ']'), ('(', ')')] {
+            let columns = [1, 2].map(|k| format!("tau{k} {open}{stated}{close}"));
+            let names = [&["t".to_owned(), "q1".to_owned(), "q2".to_owned()][..], &columns[..]].concat();
+            for joints in [&[][..], &["hinge".to_owned(), "deg".to_owned()][..]] {
+                let found = Recognition::of(&names, joints);
+                for k in [3, 4] {
+                    let column = &found.columns()[k];
+                    assert!(column.target.is_none() && column.reason.contains(reason), "{column:?}");
+                }
+                assert!(
+                    found.map().contains(&format!("# tau = {{ column = \"tau{{i}} {open}{stated}")),
+                    "{found:?}"
+                );
+            }
+        }
+    }
+    for name in ["torque_percent_0", "torque_per_mille_0", "tau_counts_0", "q_grad_0", "vel_hz_0", "tau_0_%"]
+    {
+        assert_eq!(taken(&["t", name], &[]), ["t=t"], "{name}");
+    }
+    // The same quantity in a known unit is preferred.
+    assert_eq!(
+        taken(&["t", "trq1 [%]", "trq1 [Nm]", "trq2 [%]", "trq2 [Nm]"], &[]),
+        ["t=t", "trq1 [Nm]=tau1", "trq2 [Nm]=tau2"]
+    );
+}

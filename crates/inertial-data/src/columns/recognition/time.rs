@@ -1,6 +1,7 @@
 //! Recognition of the time column.
 
-use crate::columns::recognition::words::{split_unit, words};
+use crate::columns::recognition::stated::split_unit;
+use crate::columns::recognition::words::words;
 use crate::columns::units::{self, Dimension};
 
 /// Time column.

@@ -1,7 +1,5 @@
 //! Meaning of the words in column names.
 
-use crate::columns::units;
-
 /// Quantity of a joint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Quantity {
@@ -44,9 +42,14 @@ impl Meaning {
     pub fn is_current(&self) -> bool {
         matches!(self.unit, Some("A" | "mA"))
     }
+
+    /// Returns whether only a scale, in a column map, converts the values: currents, counts, and values in an unknown unit.
+    pub fn needs_scale(&self) -> bool {
+        self.is_current() || self.unit == Some("count")
+    }
 }
 
-const MEASURED: &[&str] = &[
+pub(super) const MEASURED: &[&str] = &[
     "actual",
     "act",
     "measured",
@@ -60,7 +63,7 @@ const MEASURED: &[&str] = &[
     "observation",
     "real",
 ];
-const COMMAND: &[&str] = &[
+pub(super) const COMMAND: &[&str] = &[
     "target",
     "desired",
     "des",
@@ -80,10 +83,10 @@ const COMMAND: &[&str] = &[
     "planned",
     "ctrl",
 ];
-const EXTERNAL: &[&str] = &["ext", "external"];
-const CARTESIAN: &[&str] =
+pub(super) const EXTERNAL: &[&str] = &["ext", "external"];
+pub(super) const CARTESIAN: &[&str] =
     &["tcp", "tool", "ee", "cart", "cartesian", "flange", "pose", "base", "imu", "linear", "angular"];
-const OTHER: &[&str] = &[
+pub(super) const OTHER: &[&str] = &[
     "err",
     "error",
     "std",
@@ -163,6 +166,11 @@ fn quantity(words: &[String]) -> Option<(Quantity, Option<&'static str>, bool)> 
     words.iter().filter_map(of_word).max_by_key(|(quantity, ..)| *quantity)
 }
 
+/// Returns whether a word names a quantity.
+pub(super) fn is_quantity(word: &str) -> bool {
+    quantity(&[word.to_owned()]).is_some()
+}
+
 /// Returns the controller or program that writes such names.
 fn writer(words: &[String]) -> Option<&'static str> {
     let has = |wanted: &[&str]| wanted.iter().all(|w| words.iter().any(|own| own == w));
@@ -208,52 +216,6 @@ pub(crate) fn words(name: &str) -> Vec<(String, std::ops::Range<usize>)> {
     out
 }
 
-/// Returns the name without its unit suffix (`q1 [deg]`, `time_ms`, `tau1 (Nm)`), and the unit.
-pub(crate) fn split_unit(name: &str) -> (&str, Option<&'static str>) {
-    let bracketed = [('[', ']'), ('(', ')')].into_iter().find_map(|(open, close)| {
-        let inner = name.trim_end().strip_suffix(close)?;
-        let at = inner.rfind(open)?;
-        Some((inner[..at].trim_end(), &inner[at + open.len_utf8()..]))
-    });
-    let suffixed = || name.rsplit_once('_');
-    for (rest, unit) in bracketed.into_iter().chain(suffixed()) {
-        if let Some(unit) = known_unit(unit.trim()).filter(|_| !rest.is_empty()) {
-            return (rest, Some(unit));
-        }
-    }
-    (name, None)
-}
-
-/// Returns whether a text is a unit.
-pub(crate) fn is_unit(text: &str) -> bool {
-    known_unit(text).is_some() || units::unit(text).is_some()
-}
-
-/// Returns the suffix that names a unit in a column's name, ` [deg]`; empty for SI units and other texts.
-pub(crate) fn unit_suffix(unit: &str) -> String {
-    let si = |unit: &str| units::unit(unit).is_none_or(|(_, size)| size == 1.0);
-    match known_unit(unit) {
-        Some(unit) if !si(unit) || matches!(unit, "A" | "count") => format!(" [{unit}]"),
-        _ => String::new(),
-    }
-}
-
-/// Returns the unit in the spelling of column maps.
-fn known_unit(text: &str) -> Option<&'static str> {
-    // A single letter is more often an index or a name, except for seconds.
-    let spelled = match text {
-        "°" | "degree" | "degrees" => "deg",
-        "°/s" | "degs" | "dps" | "degps" => "deg/s",
-        "rads" | "radps" | "1/s" => "rad/s",
-        "1/min" | "U/min" | "min^-1" | "r/min" => "rpm",
-        "sec" | "seconds" => "s",
-        "N" | "g" | "in" | "m" | "min" | "count" => return None,
-        "nm" | "NM" => "Nm",
-        other => other,
-    };
-    units::spelling(spelled)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,16 +227,6 @@ mod tests {
         assert_eq!(cut("motorState[3].tauEst"), ["motor", "state", "3", "tau", "est"]);
         assert_eq!(cut("$AXIS_ACT.A1"), ["axis", "act", "a", "1"]);
         assert_eq!(cut("state.tau_J[0]"), ["state", "tau", "j", "0"]);
-    }
-
-    #[test]
-    fn unit_suffixes_are_split_off() {
-        assert_eq!(split_unit("q1 [deg]"), ("q1", Some("deg")));
-        assert_eq!(split_unit("time_ms"), ("time", Some("ms")));
-        assert_eq!(split_unit("Torque J1 (Nm)"), ("Torque J1", Some("Nm")));
-        assert_eq!(split_unit("position[0]"), ("position[0]", None));
-        assert_eq!(split_unit("q_1"), ("q_1", None));
-        assert_eq!(split_unit("tau_m"), ("tau_m", None));
     }
 
     #[test]
