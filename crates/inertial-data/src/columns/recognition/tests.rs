@@ -332,3 +332,48 @@ fn stated_units_are_converted_or_refused() {
         ["t=t", "trq1 [Nm]=tau1", "trq2 [Nm]=tau2"]
     );
 }
+
+#[test]
+fn computed_torques_are_not_measured_ones() {
+    for name in [
+        "gravity_torque",
+        "friction_torque",
+        "tau_grav",
+        "tau_model",
+        "model_torque",
+        "tau_id",
+        "tau_residual",
+        "tau_disturbance",
+        "tau_contact",
+        "tau_interaction",
+        "tau_ext",
+        "tau_g",
+        "tau_coriolis",
+        "tau_ff",
+        "qfrc_bias",
+        "qfrc_constraint",
+        "qfrc_inverse",
+    ] {
+        let names: Vec<String> = ["t", "q_1", "q_2"]
+            .map(String::from)
+            .into_iter()
+            .chain([1, 2].map(|k| format!("{name}_{k}")))
+            .collect();
+        let found = Recognition::of(&names, &[]);
+        for column in &found.columns()[3..] {
+            assert_eq!(column.target, None, "{column:?}");
+            assert!(
+                name == "tau_ext" || column.reason == "a computed torque, not a measured one",
+                "{column:?}"
+            );
+        }
+    }
+    for name in ["qfrc_actuator", "tau_est", "tau_meas", "tau_f", "motor_id_{}_torque"] {
+        let columns = [1, 2].map(|k| {
+            if name.contains("{}") { name.replace("{}", &k.to_string()) } else { format!("{name}_{k}") }
+        });
+        let names = [&["t".to_owned()][..], &columns].concat();
+        let found = Recognition::of(&names, &[]);
+        assert_eq!(found.columns()[2].target.as_deref(), Some("tau2"), "{found:?}");
+    }
+}

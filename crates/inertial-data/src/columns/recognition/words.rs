@@ -110,6 +110,36 @@ pub(super) const OTHER: &[&str] = &[
 ];
 
 /// Interprets the words of a name without index and joint; `None` if they contain no quantity.
+/// Words of parts of a torque that a model or an observer computes.
+const COMPUTED: &[&str] = &[
+    "gravity",
+    "grav",
+    "friction",
+    "fric",
+    "coriolis",
+    "inertia",
+    "residual",
+    "residuals",
+    "disturbance",
+    "dist",
+    "contact",
+    "interaction",
+    "collision",
+    "bias",
+    "nle",
+    "feedforward",
+    "ff",
+    "predicted",
+    "prediction",
+    "pred",
+    // MuJoCo: qfrc_passive, qfrc_constraint, qfrc_inverse.
+    "passive",
+    "constraint",
+    "inverse",
+    "rnea",
+];
+/// Words of computed torques beside a word of a torque; elsewhere they are parts of other names (`motor_id_1_torque`).
+const COMPUTED_BESIDE: &[&str] = &["model", "id", "dyn", "dynamics", "g"];
 pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
     let has = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
     let (quantity, unit, vague) = quantity(words).or_else(|| {
@@ -133,6 +163,9 @@ pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
         }
         () if has(OTHER) => Some("not a measured joint quantity"),
         () => None,
+        () if quantity == Quantity::Torque && (has(COMPUTED) || is_beside(words)) => {
+            Some("a computed torque, not a measured one")
+        }
     };
     let rank = if vague { 0 } else { 1 + u8::from(has(MEASURED)) };
     let writer = writer(words);
@@ -141,6 +174,16 @@ pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
 
 /// Returns the quantity of the most specific word, its unit if the word implies one, and whether the word is vague.
 fn quantity(words: &[String]) -> Option<(Quantity, Option<&'static str>, bool)> {
+/// Returns whether a word of a computed torque follows a word of a torque: `tau_id`, or precedes it: `model_torque`.
+fn is_beside(words: &[String]) -> bool {
+    let is_torque =
+        |word: &String| quantity(std::slice::from_ref(word)).is_some_and(|(q, ..)| q == Quantity::Torque);
+    words.windows(2).any(|pair| {
+        let follows = is_torque(&pair[0]) && COMPUTED_BESIDE.contains(&pair[1].as_str());
+        follows || (is_torque(&pair[1]) && matches!(pair[0].as_str(), "model" | "dynamics"))
+    })
+}
+
     use Quantity::{Acceleration, Position, Torque, Velocity};
     let of_word = |word: &String| {
         Some(match word.as_str() {
