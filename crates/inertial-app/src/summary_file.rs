@@ -56,7 +56,12 @@ pub fn unpack(content: &[u8]) -> Result<Summary> {
     if let Some(packed) = packed_part(content) {
         return postcard::from_bytes(packed).map_err(|e| damaged(&e));
     }
-    serde_json::from_slice(content).map_err(|e| damaged(&e))
+    serde_json::from_slice(content).map_err(|e| {
+        if e.is_data() && e.to_string().starts_with("missing field `schema`") {
+            return Error::Input("is JSON, but not a summary; save a table as CSV or Parquet".to_owned());
+        }
+        damaged(&e)
+    })
 }
 
 /// Returns the packed part of a summary, without its header; `None` for other content.

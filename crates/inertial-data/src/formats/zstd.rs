@@ -10,6 +10,8 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 pub(crate) const MAGIC: [u8; 4] = *b"\x28\xb5\x2f\xfd";
 /// Header of a frame without content.
 const EMPTY: &[u8] = b"\x28\xb5\x2f\xfd\x20\x00";
+/// Message about an end of the data within a frame.
+const TRUNCATED: &str = "the zstd data are truncated";
 /// Number of bytes decompressed at once.
 const BLOCK: usize = 1 << 17;
 
@@ -52,7 +54,7 @@ impl<R: BufRead> Unpacked<R> {
                     let skipped =
                         std::io::copy(&mut self.source.by_ref().take(length), &mut std::io::sink())?;
                     if skipped < length {
-                        return Err(ErrorKind::UnexpectedEof.into());
+                        return Err(Error::new(ErrorKind::UnexpectedEof, TRUNCATED));
                     }
                 }
                 Err(e) => return Err(damaged(&e)),
@@ -97,7 +99,17 @@ impl<R: BufRead> Read for Unpacked<R> {
 }
 
 fn damaged(error: &FrameDecoderError) -> Error {
-    Error::new(ErrorKind::InvalidData, format!("zstd: {error}"))
+    // The decoder's text about an end of the data contains its internal names, and the causes below it do not name all of theirs.
+    let text = error.to_string();
+    if text.contains("UnexpectedEof") || text.contains("failed to fill whole buffer") {
+        return Error::new(ErrorKind::UnexpectedEof, TRUNCATED);
+    }
+    match error {
+        FrameDecoderError::WindowSizeTooBig { .. } => {
+            Error::new(ErrorKind::InvalidData, format!("zstd: {error}"))
+        }
+        _ => Error::new(ErrorKind::InvalidData, "the zstd data are damaged"),
+    }
 }
 
 #[cfg(test)]
@@ -130,9 +142,15 @@ mod tests {
         assert!(out.len() == 40 * BLOCK && out.iter().all(|&b| b == b'x'));
         assert_eq!(unpack(b"").unwrap(), b"");
         for cut in [3, 5, 7, frame.len() - 1] {
-            assert!(unpack(&frame[..cut]).is_err(), "{cut}");
+            let error = unpack(&frame[..cut]).unwrap_err().to_string();
+            assert_eq!(error, "the zstd data are truncated", "{cut}");
         }
-        assert!(unpack(&[&frame[..], &skipped[..9]].concat()).is_err());
+        let error = unpack(&[&frame[..], &skipped[..9]].concat()).unwrap_err().to_string();
+        assert_eq!(error, "the zstd data are truncated");
+        // Block type 3 is reserved.
+        let mut wrong = frame.clone();
+        wrong[6] |= 6;
+        assert_eq!(unpack(&wrong).unwrap_err().to_string(), "the zstd data are damaged");
     }
 
     #[test]

@@ -236,7 +236,16 @@ fn other_file_formats_are_named() {
         (b"[[0, 1]]", "is JSON"),
         (b"ARROW1\0\0", "is an Arrow"),
         (b"\x80\x04\x95\x10", "is a Python pickle"),
-        (b"\x28\xb5\x2f\xfd\x10", "cannot be read: zstd: "),
+        (b"\x28\xb5\x2f\xfd\x10", "the zstd data are truncated"),
+        (b"ULog\x01\x12\x35\x01\0\0", "is a PX4 log (ULog); convert it to CSV: ulog2csv"),
+        (b"MDF     4.10    ", "is a measurement file (MDF)"),
+        (b"TDSm\x0e\0\0\0", "is a LabVIEW file (TDMS)"),
+        (b"ORC\n\x03\0\0", "is an ORC file"),
+        (b"<stata_dta><header>", "is a Stata file"),
+        (b"\x72\x02\x01\x00\x01\x00\x02\x00", "is a Stata file"),
+        (b"header:\n  stamp:\n    sec: 1\n", "use `ros2 topic echo --csv`, or record a bag"),
+        (b"header: \n  seq: 1\n", "use `ros2 topic echo --csv`, or record a bag"),
+        (b"---\njoints: 2\n", "is YAML"),
     ] {
         let path = folder.path().join("log");
         std::fs::write(&path, bytes).unwrap();
@@ -301,4 +310,17 @@ fn stated_units_are_applied_or_refused() {
         let source = Source::default().with(|s| s.map = Some(ColumnMap::parse(&map, "map.toml").unwrap()));
         assert_eq!(read(&text, &source).column("tau1").unwrap(), [4.0, -4.0], "{unit}");
     }
+}
+
+/// Tests that columns in the unit of a row below the header are refused if that unit is unknown.
+#[test]
+fn unknown_units_below_the_header() {
+    let text = "t;q1;tau1;mode\nms;Grad;Nm;-\n0;1;2;0\n10;2;3;0\n";
+    let log = opened("log.csv", text, &Source::default()).unwrap();
+    assert_eq!(log.names(), ["t", "q1 [Grad]", "tau1", "mode"]);
+    assert_eq!(log.column("t"), Some(&[0.0, 0.01][..]));
+    let map =
+        ColumnMap::parse("[columns]\nq1 = { column = \"q1 [Grad]\", unit = \"gon\" }\n", "map.toml").unwrap();
+    let log = opened("log.csv", text, &Source::default().with(|s| s.map = Some(map))).unwrap();
+    assert!((log.column("q1").unwrap()[1] - std::f64::consts::PI / 100.0).abs() < 1e-15);
 }

@@ -314,11 +314,16 @@ pub(crate) fn is_unit(text: &str) -> bool {
     units::spelling(text).is_some()
 }
 
-/// Returns the suffix that names a unit in a column's name, ` [deg]`; empty for SI units.
+/// Returns the suffix that names a unit in a column's name, ` [deg]`; empty for SI units and for texts without a letter or `%`.
 pub(crate) fn unit_suffix(text: &str) -> String {
     match units::spelling(text) {
         Some(unit) if is_si(unit) => String::new(),
         Some(unit) => format!(" [{unit}]"),
+        None if text.contains(|c: char| c.is_alphabetic() || c == '%')
+            && !matches!(text, "none" | "bool") =>
+        {
+            format!(" [{text}]")
+        }
         None => String::new(),
     }
 }
@@ -352,15 +357,15 @@ mod tests {
             ("tau1(in-lb)", Known("lbfin")),
             ("q1 [in]", Known("in")),
             ("acc1 [m/s^2]", Known("m/s^2")),
+            ("[deg] q1", Known("deg")),
             ("q_deg_0", Known("deg")),
+            ("q_turns_1", Known("rev")),
+            ("pos_rev_1", Known("rev")),
             ("q1deg", Known("deg")),
             ("posDeg1", Known("deg")),
             ("J1_vel_deg_s", Known("deg/s")),
             ("joint_1_acc_rad_per_s2", Known("rad/s^2")),
-            ("[deg] q1", Known("deg")),
             ("tau_mNm_1", Known("mNm")),
-            ("q_turns_1", Known("rev")),
-            ("pos_rev_1", Known("rev")),
             ("tau_N_mm_1", Known("Nmm")),
             ("torque_in_lb_1", Known("lbfin")),
             ("tau1 [%]", Unknown("%")),
@@ -379,16 +384,16 @@ mod tests {
             ("position (joint 1)", Absent),
             ("motor_state[3].tau_est", Absent),
             ("arm(A).q_1", Absent),
-            ("q(1,:)", Absent),
-            ("q1(t)", Absent),
-            ("tau1 (measured)", Absent),
-            ("tau1 (low-pass filtered)", Unknown("low-pass filtered")),
-            ("q_filtered_50_Hz_1", Absent),
             ("arm(in).q_1", Absent),
             ("arm[cm].q_1", Absent),
             ("dq_r_s_1", Absent),
             ("dq_1_min", Absent),
             ("q_1_s", Known("s")),
+            ("q(1,:)", Absent),
+            ("q1(t)", Absent),
+            ("tau1 (measured)", Absent),
+            ("tau1 (low-pass filtered)", Unknown("low-pass filtered")),
+            ("q_filtered_50_Hz_1", Absent),
             ("tau_m", Absent),
             ("q_1", Absent),
             ("$AXIS_ACT.A1", Absent),

@@ -162,6 +162,23 @@ impl Topics {
         let others: Vec<String> = named.collect();
         let others =
             if others.is_empty() { String::new() } else { format!("; it has {}", others.join(", ")) };
-        Error::columns(place, format!("there is no message of type sensor_msgs/JointState{others}"))
+        let dynamic = self.found.iter().find(|(_, kind)| kind == "control_msgs/DynamicJointState");
+        let advice = dynamic.map_or(String::new(), |(name, _)| format!("; select it: --topic {name}"));
+        Error::columns(place, format!("there is no message of type sensor_msgs/JointState{others}{advice}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dynamic_joint_states_are_advised() {
+        let mut topics = Topics::new("log.mcap", &TopicChoice::of(None));
+        topics.add("/chatter", "std_msgs/msg/String", "cdr", "").unwrap();
+        assert!(!topics.nothing(None).to_string().contains("--topic"));
+        topics.add("/dynamic_joint_states", "control_msgs/msg/DynamicJointState", "cdr", "").unwrap();
+        let error = topics.nothing(None).to_string();
+        assert!(error.ends_with("; select it: --topic /dynamic_joint_states"), "{error}");
     }
 }

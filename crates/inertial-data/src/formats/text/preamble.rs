@@ -6,6 +6,8 @@ use crate::formats::text::dialect::separator;
 
 /// Maximum number of lines that are searched for the header.
 pub(crate) const MOST_LINES: usize = 200;
+/// Maximum length of an unknown unit.
+const LONGEST_UNIT: usize = 16;
 
 /// Returns the separator of a line `sep=;`, with which Excel names it.
 pub(crate) fn named_separator(line: &[u8]) -> Option<Separator> {
@@ -76,6 +78,11 @@ fn share_of_numbers(line: &[u8], separator: Separator) -> f64 {
     numbers as f64 / filled.max(1) as f64
 }
 
+/// Returns whether a cell in the place of a unit means that there is none.
+pub(crate) fn has_no_unit(cell: &str) -> bool {
+    matches!(cell, "" | "-" | "–" | "1" | "none" | "bool")
+}
+
 /// Returns the units of a row below the header of `width` columns, without brackets; `None` if the line is no such row.
 pub(crate) fn units(line: &[u8], separator: Separator, width: usize) -> Option<Vec<String>> {
     let cells = cells(line, separator);
@@ -90,13 +97,17 @@ pub(crate) fn units(line: &[u8], separator: Separator, width: usize) -> Option<V
             .find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
             .unwrap_or(text)
             .trim();
-        if !(matches!(bare, "" | "-" | "–" | "1" | "none" | "s" | "bool") || is_unit(bare)) {
+        // A number is a value, and a long text is a description.
+        let is_value = !has_no_unit(bare) && number(bare.as_bytes()).is_some();
+        if is_value || bare.len() > LONGEST_UNIT {
             return None;
         }
         out.push(bare.to_owned());
     }
-    // A row of missing values, or of ones, is not a row of units.
-    out.iter().any(|unit| is_unit(unit)).then_some(out)
+    // A row of missing values, or of ones, is not a row of units. Some units may be unknown; recognition refuses their columns.
+    let known = out.iter().filter(|unit| is_unit(unit)).count();
+    let unknown = out.iter().filter(|unit| !is_unit(unit) && !has_no_unit(unit)).count();
+    (known > unknown).then_some(out)
 }
 
 #[cfg(test)]
@@ -124,6 +135,10 @@ mod tests {
         let of = |line: &str, width| units(line.as_bytes(), Separator::Byte(b';'), width);
         assert_eq!(of("s;rad;Nm", 3).unwrap(), ["s", "rad", "Nm"]);
         assert_eq!(of("[ms];[deg];(Nm);-", 4).unwrap(), ["ms", "deg", "Nm", "-"]);
+        assert_eq!(of("s;Grad;Nm", 3).unwrap(), ["s", "Grad", "Nm"]);
+        assert_eq!(of("s;deg;Nm;%", 4).unwrap(), ["s", "deg", "Nm", "%"]);
+        assert_eq!(of("s;q1;tau1", 3), None);
+        assert_eq!(of("s;deg;0", 3), None);
         assert_eq!(of(";;", 3), None);
         assert_eq!(of("s;rad", 3), None);
         assert_eq!(of("a;b;c", 3), None);
