@@ -215,7 +215,11 @@ pub(crate) fn quantity_of(name: &str) -> Option<(&'static str, Style)> {
         let rest = name.strip_prefix(quantity)?;
         if rest.starts_with('.') {
             Some((quantity, Style::Named))
-        } else if !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()) {
+        } else if !rest.is_empty()
+            && rest.bytes().all(|b| b.is_ascii_digit())
+            // Numbers such as `01` are another numbering.
+            && (rest.len() == 1 || !rest.starts_with('0'))
+        {
             Some((quantity, Style::Numbered))
         } else {
             None

@@ -139,6 +139,8 @@ impl<'a> CsvReader<'a> {
         if !head.is_row {
             out.drop_line();
             out.take_units();
+            let end = memchr::memchr(b'\n', &out.text).unwrap_or(out.text.len());
+            dialect::name_dates(&mut out.header, &cells(&out.text[..end], out.separator));
         }
         check_names(&Place::file(&out.file), &out.header)?;
         out.select(&(0..out.header.len()).collect::<Vec<_>>());

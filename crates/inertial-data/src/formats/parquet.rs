@@ -86,7 +86,9 @@ impl ParquetReader {
                 places.extend((0..width).map(|i| (k, i)));
                 widths.push(width);
             } else {
-                names.push(path);
+                // The index of pandas, if it has no name.
+                let is_index = path == "__index_level_0__" && seconds(column) != 1.0;
+                names.push(if is_index { "datetime".to_owned() } else { path });
                 places.push((k, 0));
                 widths.push(1);
             }

@@ -324,3 +324,25 @@ fn unknown_units_below_the_header() {
     let log = opened("log.csv", text, &Source::default().with(|s| s.map = Some(map))).unwrap();
     assert!((log.column("q1").unwrap()[1] - std::f64::consts::PI / 100.0).abs() < 1e-15);
 }
+
+/// Tests indices of dates and durations without a name, as pandas writes them.
+#[test]
+fn unnamed_dates_are_the_time() {
+    for [first, second] in [
+        ["2023-11-14 22:13:20.000000", "2023-11-14 22:13:20.002000"],
+        ["0 days 00:00:00", "0 days 00:00:00.002000"],
+        ["11/14/2023 10:13:20.000 PM", "11/14/2023 10:13:20.002 PM"],
+        ["20231114T221320Z", "20231114T221320.002Z"],
+    ] {
+        for name in ["", "time"] {
+            let text = format!("{name},q1,tau1\n{first},1,2\n{second},2,3\n");
+            let log = opened("log.csv", &text, &Source::default()).unwrap();
+            let t = log.column("t").unwrap();
+            // Seconds since 1970 have a resolution of 2.4e-7 s.
+            assert!((t[1] - t[0] - 0.002).abs() < 1e-6, "{first}");
+        }
+    }
+    // A number of the row is no time.
+    let log = opened("log.csv", ",q1,tau1\n0,1,2\n1,2,3\n", &Source::default()).unwrap();
+    assert_eq!(log.names(), ["column_1", "q1", "tau1"]);
+}

@@ -294,7 +294,7 @@ impl<'n> Known<'n> {
     }
 }
 
-/// Returns whether a column has a standard name. Numbers from 0 are another numbering.
+/// Returns whether a column has a standard name. Numbers from 0, or with leading zeros, are another numbering.
 fn is_own(name: &str, known: &Known<'_>) -> bool {
     // `q1 [deg]` beside `q2`; if all columns have units, they are recognized as a group.
     if let Some((plain, _)) = with_unit(name)
@@ -304,7 +304,9 @@ fn is_own(name: &str, known: &Known<'_>) -> bool {
     }
     match quantity_of(name) {
         Some((_, Style::Named)) => true,
-        Some((symbol, Style::Numbered)) => !known.names.contains(format!("{symbol}0").as_str()),
+        Some((symbol, Style::Numbered)) => ["0", "00", "01", "000", "001"]
+            .iter()
+            .all(|first| !known.names.contains(format!("{symbol}{first}").as_str())),
         None => name == "t" || name.split_once('.').is_some_and(|(group, _)| OTHERS.contains(&group)),
     }
 }

@@ -377,3 +377,52 @@ fn computed_torques_are_not_measured_ones() {
         assert_eq!(found.columns()[2].target.as_deref(), Some("tau2"), "{found:?}");
     }
 }
+
+/// Names of columns that other programs write.
+#[test]
+fn further_names_are_recognized() {
+    for (names, expected) in [
+        (
+            &["t", "q01", "q02", "tau01", "tau02"][..],
+            &["t=t", "q01=q1", "q02=q2", "tau01=tau1", "tau02=tau2"][..],
+        ),
+        (&["t", "q00", "q01"], &["t=t", "q00=q1", "q01=q2"]),
+        (
+            &["Time", "AIPos.A1", "AIPos.A2", "ASPos.A1", "ASPos.A2"],
+            &["Time=t", "AIPos.A1=q1 deg", "AIPos.A2=q2 deg"],
+        ),
+        (
+            &[
+                "t",
+                "axisQMsr_LBR_iiwa_7_R800_1[0]",
+                "axisQMsr_LBR_iiwa_7_R800_1[1]",
+                "axisQCmd_LBR_iiwa_7_R800_1[0]",
+                "axisQCmd_LBR_iiwa_7_R800_1[1]",
+                "axisTauMsr_LBR_iiwa_7_R800_1[0]",
+                "axisTauMsr_LBR_iiwa_7_R800_1[1]",
+                "axisTauExtMsr_LBR_iiwa_7_R800_1[0]",
+                "axisTauExtMsr_LBR_iiwa_7_R800_1[1]",
+            ],
+            &[
+                "t=t",
+                "axisQMsr_LBR_iiwa_7_R800_1[0]=q1",
+                "axisQMsr_LBR_iiwa_7_R800_1[1]=q2",
+                "axisTauMsr_LBR_iiwa_7_R800_1[0]=tau1",
+                "axisTauMsr_LBR_iiwa_7_R800_1[1]=tau2",
+            ],
+        ),
+        (&["ts", "q1"], &["ts=t", "q1=q1"]),
+        (&["utime", "q1"], &["utime=t us", "q1=q1"]),
+        (&["time [min]", "q1"], &["time [min]=t min", "q1=q1"]),
+        (&["time [msec]", "q1"], &["time [msec]=t ms", "q1=q1"]),
+        (&["time_usec", "q1"], &["time_usec=t us", "q1=q1"]),
+        // Seconds and nanoseconds of a stamp.
+        (&["stamp_sec", "stamp_nsec", "q1"], &["stamp_sec=t", "q1=q1"]),
+    ] {
+        assert_eq!(taken(names, &[]), expected, "{names:?}");
+    }
+    let numbers: Vec<String> = (1..=12).map(|k| format!("q{k:02}")).collect();
+    let found = Recognition::of(&numbers, &[]);
+    let targets: Vec<&str> = found.columns().iter().filter_map(|c| c.target.as_deref()).collect();
+    assert_eq!(targets, (1..=12).map(|k| format!("q{k}")).collect::<Vec<_>>());
+}

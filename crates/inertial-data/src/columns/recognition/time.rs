@@ -14,7 +14,7 @@ pub(crate) struct Time {
 }
 
 /// Names of time columns, the most certain first; words are joined by `_`.
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 33] = [
     "time",
     "t",
     "timestamp",
@@ -47,6 +47,9 @@ const NAMES: [&str; 31] = [
     "tout",
     "zeit",
     "zeitstempel",
+    "ts",
+    // LCM: microseconds.
+    "utime",
 ];
 /// Suffixes of the two parts of a stamp.
 const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "nsec"]];
@@ -54,18 +57,30 @@ const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "n
 /// Finds the time column.
 pub(crate) fn find(names: &[String]) -> Option<Time> {
     let plain = |name: &str| words(name).into_iter().map(|(word, _)| word).collect::<Vec<_>>().join("_");
+    let whole: Vec<String> = names.iter().map(|name| plain(name)).collect();
+    let nanoseconds_of = |name: &str| {
+        PARTS.iter().find_map(|[seconds, nanoseconds]| {
+            let prefix = name.strip_suffix(seconds).filter(|p| p.is_empty() || p.ends_with('_'))?;
+            let partner = format!("{prefix}{nanoseconds}");
+            whole.iter().position(|other| *other == partner)
+        })
+    };
     let read: Vec<(String, Option<&'static str>)> = names
         .iter()
         .map(|name| {
+            // Seconds that are a part of a stamp.
+            if nanoseconds_of(&plain(name)).is_some() {
+                return (plain(name), None);
+            }
             let (rest, unit) = split_unit(name);
             match unit.filter(|unit| units::unit(unit).is_some_and(|(d, _)| d == Dimension::Time)) {
                 Some(unit) => (plain(rest), Some(unit)),
+                None if name == "utime" => (plain(name), Some("us")),
                 None => (plain(name), None),
             }
         })
         .collect();
     let exact = |wanted: &str| read.iter().position(|(name, _)| name == wanted);
-    let whole: Vec<String> = names.iter().map(|name| plain(name)).collect();
     for name in NAMES {
         // A column of seconds is only a part of the stamp if there is a column of nanoseconds.
         if matches!(name, "sec" | "secs" | "seconds") {
@@ -76,14 +91,8 @@ pub(crate) fn find(names: &[String]) -> Option<Time> {
         }
     }
     for (column, name) in whole.iter().enumerate() {
-        for [seconds, nanoseconds] in PARTS {
-            let Some(prefix) = name.strip_suffix(seconds).filter(|p| p.is_empty() || p.ends_with('_')) else {
-                continue;
-            };
-            let partner = format!("{prefix}{nanoseconds}");
-            if let Some(fine) = whole.iter().position(|other| *other == partner) {
-                return Some(Time { column, nanoseconds: Some(fine), unit: None });
-            }
+        if let Some(fine) = nanoseconds_of(name) {
+            return Some(Time { column, nanoseconds: Some(fine), unit: None });
         }
     }
     NAMES.into_iter().find_map(exact).map(|column| Time { column, nanoseconds: None, unit: read[column].1 })

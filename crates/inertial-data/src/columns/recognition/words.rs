@@ -82,6 +82,8 @@ pub(super) const COMMAND: &[&str] = &[
     "interpolated",
     "planned",
     "ctrl",
+    "aspos",
+    "qcmd",
 ];
 pub(super) const EXTERNAL: &[&str] = &["ext", "external"];
 pub(super) const CARTESIAN: &[&str] =
@@ -108,8 +110,6 @@ pub(super) const OTHER: &[&str] = &[
     "supply",
     "raw",
 ];
-
-/// Interprets the words of a name without index and joint; `None` if they contain no quantity.
 /// Words of parts of a torque that a model or an observer computes.
 const COMPUTED: &[&str] = &[
     "gravity",
@@ -140,6 +140,8 @@ const COMPUTED: &[&str] = &[
 ];
 /// Words of computed torques beside a word of a torque; elsewhere they are parts of other names (`motor_id_1_torque`).
 const COMPUTED_BESIDE: &[&str] = &["model", "id", "dyn", "dynamics", "g"];
+
+/// Interprets the words of a name without index and joint; `None` if they contain no quantity.
 pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
     let has = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
     let (quantity, unit, vague) = quantity(words).or_else(|| {
@@ -161,19 +163,17 @@ pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
         {
             Some("in percent of the largest value (KUKA)")
         }
-        () if has(OTHER) => Some("not a measured joint quantity"),
-        () => None,
         () if quantity == Quantity::Torque && (has(COMPUTED) || is_beside(words)) => {
             Some("a computed torque, not a measured one")
         }
+        () if has(OTHER) => Some("not a measured joint quantity"),
+        () => None,
     };
     let rank = if vague { 0 } else { 1 + u8::from(has(MEASURED)) };
     let writer = writer(words);
     Some(Meaning { quantity, rank, unit, writer, refused })
 }
 
-/// Returns the quantity of the most specific word, its unit if the word implies one, and whether the word is vague.
-fn quantity(words: &[String]) -> Option<(Quantity, Option<&'static str>, bool)> {
 /// Returns whether a word of a computed torque follows a word of a torque: `tau_id`, or precedes it: `model_torque`.
 fn is_beside(words: &[String]) -> bool {
     let is_torque =
@@ -184,6 +184,8 @@ fn is_beside(words: &[String]) -> bool {
     })
 }
 
+/// Returns the quantity of the most specific word, its unit if the word implies one, and whether the word is vague.
+fn quantity(words: &[String]) -> Option<(Quantity, Option<&'static str>, bool)> {
     use Quantity::{Acceleration, Position, Torque, Velocity};
     let of_word = |word: &String| {
         Some(match word.as_str() {
@@ -201,6 +203,9 @@ fn is_beside(words: &[String]) -> bool {
             "q" | "pos" | "position" | "positions" | "angle" | "angles" | "qpos" | "jpos" => {
                 (Position, None, false)
             }
+            // KUKA: RSI has axes in degrees, and the DataRecorder of Sunrise in radians.
+            "aipos" | "aspos" => (Position, Some("deg"), false),
+            "qmsr" | "qcmd" => (Position, None, false),
             "theta" => (Position, None, true),
             _ => return None,
         })
@@ -226,6 +231,8 @@ fn writer(words: &[String]) -> Option<&'static str> {
         () if has(&["motor", "state"]) || has(&["tau", "est"]) => Some("Unitree"),
         () if has(&["rax"]) => Some("ABB, degrees"),
         () if has(&["axis", "act"]) => Some("KUKA"),
+        () if has(&["aipos"]) => Some("KUKA RSI, degrees"),
+        () if has(&["axis", "qmsr"]) || has(&["axis", "tau", "msr"]) => Some("KUKA Sunrise"),
         () if starts(&["field"]) => Some("rostopic echo -p"),
         () if has(&["joint", "states"]) => Some("ROS joint states"),
         () => None,

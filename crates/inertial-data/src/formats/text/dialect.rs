@@ -1,6 +1,7 @@
 //! Dialect of a text table: separator, header, and lines before it.
 
 use crate::formats::text::cells::{Separator, cells, number};
+use crate::formats::text::time;
 
 /// Dialect of a text, determined from its first lines.
 #[derive(Debug)]
@@ -57,6 +58,18 @@ fn named(cells: &[&[u8]]) -> Vec<String> {
         all => all,
     };
     cells.iter().enumerate().map(name).collect()
+}
+
+/// Names the first column if it has no name and contains dates or durations, as an index of pandas.
+pub(crate) fn name_dates(names: &mut [String], row: &[&[u8]]) {
+    if let [first, others @ ..] = names
+        && first == "column_1"
+        && row.len() == others.len() + 1
+        && time::seconds(row[0]).is_some()
+        && others.iter().all(|name| name != "datetime")
+    {
+        "datetime".clone_into(first);
+    }
 }
 
 /// Returns a description of the first line if it does not belong to a table.
