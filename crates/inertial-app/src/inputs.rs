@@ -33,6 +33,18 @@ pub trait Inputs: Sync {
         None
     }
 
+    /// Records the files that belong to the model `model` with this text: those that it names, and its joint file. Jobs may read them, so
+    /// outputs must not replace them.
+    fn files_of_model(&self, model: &str, text: &str, names: &[String]) -> Result<()> {
+        let _ = (model, text, names);
+        Ok(())
+    }
+
+    /// Fails if an output would replace an input. Readers that tolerate missing files ignore this error when it occurs.
+    fn check_outputs(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Opens a log of any format.
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>>;
 
@@ -167,6 +179,14 @@ impl Inputs for InMemoryInputs<'_> {
 
     fn package(&self, model: &str, name: &str) -> Option<String> {
         self.others.package(model, name)
+    }
+
+    fn files_of_model(&self, model: &str, text: &str, names: &[String]) -> Result<()> {
+        if self.texts.contains_key(model) { Ok(()) } else { self.others.files_of_model(model, text, names) }
+    }
+
+    fn check_outputs(&self) -> Result<()> {
+        self.others.check_outputs()
     }
 
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>> {

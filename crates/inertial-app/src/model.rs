@@ -4,6 +4,7 @@ mod base;
 pub mod joint_file;
 mod lock;
 mod meshes;
+mod named_files;
 mod target;
 mod text;
 
@@ -103,13 +104,15 @@ impl Model {
     pub fn load(name: &str, options: &ModelOptions, inputs: &dyn Inputs) -> Result<Self> {
         let build = options.build_options()?;
         let label = label(name);
-        let text::ModelText { text, mut builder, meshes: mesh_files } =
+        let text::ModelText { text, mut builder, meshes: mesh_files, files } =
             text::read(name, &options.xacro_arg, inputs).at(&label)?;
+        inputs.check_outputs()?;
         let is_scene = text.is_none();
         let text = match text {
             Some(text) => text,
             None => describe(&builder, build.base, Syntax::Toml).at(&label)?,
         };
+        inputs.files_of_model(name, &text, &files)?;
         lock::lock(&mut builder, &options.lock)?;
         if let Some(warning) = builder.warnings.first().filter(|_| options.strict) {
             return Err(Error::Input(warning.clone())).at(&label);

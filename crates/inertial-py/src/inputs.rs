@@ -99,6 +99,15 @@ impl Source for Held {
         self.given().open(name)
     }
 
+    fn files_of_model(&self, model: &str, text: &str, names: &[String]) -> Result<()> {
+        // As for meshes, the model may be a file although its text is held here.
+        self.copies.disk.files_of_model(model, text, names)
+    }
+
+    fn check_outputs(&self) -> Result<()> {
+        self.copies.disk.check_outputs()
+    }
+
     fn mesh(&self, model: &str, name: &str, most: u64) -> Option<(String, Result<Vec<u8>>)> {
         // A model that was read from a file has its meshes there, although its text is held here.
         self.copies.disk.mesh(model, name, most)
@@ -149,6 +158,14 @@ impl Source for Copies {
 
     fn package(&self, model: &str, name: &str) -> Option<String> {
         self.disk.package(model, name)
+    }
+
+    fn files_of_model(&self, model: &str, text: &str, names: &[String]) -> Result<()> {
+        self.disk.files_of_model(model, text, names)
+    }
+
+    fn check_outputs(&self) -> Result<()> {
+        self.disk.check_outputs()
     }
 
     fn log(&self, name: &str, source: &LogSource) -> Result<Box<dyn Reader>> {

@@ -5,6 +5,7 @@ mod packages;
 mod place;
 mod stage;
 
+use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub use stage::is_placing;
 
 use crate::encoding::decoded;
 use crate::logs::TEXT_LIMIT;
-use crate::model::joint_file::{is_joint_file, joint_file};
+use crate::model::joint_file::{is_joint_file, is_joint_file_of, joint_file};
 use crate::{Error, Inputs, Located as _, Result, bail, ensure};
 
 /// Inputs from files; `-` is standard input.
@@ -34,6 +35,11 @@ impl Disk {
     /// Records that an input is read; fails if an output will replace it.
     pub fn reads(&self, name: &str) -> Result<()> {
         self.with_places(|places| places.read(name))
+    }
+
+    /// Fails if an output of the call would replace a file that was read, also if the reader ignored this error.
+    fn check(&self) -> Result<()> {
+        self.with_places(|places| places.check())
     }
 
     /// Records the outputs of a call before its work begins; fails if one of them is an input, two are the same file,
@@ -52,6 +58,7 @@ impl Disk {
     /// Returns the path of the joint file of a model that will be written; fails if a file with other content has that path.
     pub fn joint_file(&self, model: &Path) -> Result<PathBuf> {
         let path = joint_file(model);
+        self.with_places(|places| places.write_joint_file(&path));
         if model.is_dir() {
             // The error for a folder is reported later.
             return Ok(path);
@@ -108,6 +115,27 @@ impl Inputs for Disk {
         Some(folder.to_string_lossy().into_owned())
     }
 
+    fn check_outputs(&self) -> Result<()> {
+        self.check()
+    }
+
+    fn files_of_model(&self, model: &str, text: &str, names: &[String]) -> Result<()> {
+        let model = Path::new(model);
+        if !model.is_file() {
+            return Ok(());
+        }
+        let mut packages = HashMap::new();
+        for name in names {
+            for path in named_files(name, model, &mut packages) {
+                self.reads(&path.to_string_lossy())?;
+            }
+        }
+        let joints = joint_file(model);
+        let is_own = joints.is_file()
+            && read_file(&joints, TEXT_LIMIT).is_ok_and(|bytes| is_joint_file_of(&bytes, text));
+        self.with_places(|places| places.read_joint_file(&joints, is_own))
+    }
+
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>> {
         self.reads(name)?;
         Ok(inertial_data::open(Path::new(name), source)?)
@@ -160,6 +188,20 @@ fn bounded(source: impl Read, limit: u64) -> Result<Vec<u8>> {
     source.take(limit + 1).read_to_end(&mut bytes)?;
     ensure!(bytes.len() as u64 <= limit, "is larger than the limit of {} MB", limit >> 20);
     Ok(bytes)
+}
+
+/// Returns the paths that a file name in a model may refer to, whether or not there is a file.
+fn named_files(name: &str, model: &Path, packages: &mut HashMap<String, Vec<PathBuf>>) -> Vec<PathBuf> {
+    let in_package = ["package://", "model://"].iter().find_map(|start| name.strip_prefix(start));
+    if let Some((package, rest)) = in_package.and_then(|rest| rest.split_once('/')) {
+        let folders =
+            packages.entry(package.to_owned()).or_insert_with(|| packages::candidates(package, model));
+        return folders.iter().map(|folder| folder.join(rest)).collect();
+    }
+    let name = name.trim_start_matches("file://");
+    // A model that is a link has its files beside the link or beside the linked file.
+    let beside = [Some(model.to_owned()), model.canonicalize().ok()].into_iter().flatten();
+    beside.map(|model| model.parent().unwrap_or(Path::new("")).join(name)).collect()
 }
 
 /// Returns the file that a mesh name refers to: beside the model, or in a package.

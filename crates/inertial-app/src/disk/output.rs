@@ -37,7 +37,7 @@ impl OutputFiles {
     pub fn add(&mut self, path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
         let earlier = self.sinks.iter().map(|sink| Path::new(&sink.label));
         self.disk.record(earlier.chain([path]))?;
-        let mut sink = Sink::open(path)?;
+        let mut sink = Sink::open(&self.disk, path)?;
         let written = sink.write_all(content.as_ref()).and_then(|()| sink.flush());
         written.at("cannot be written").at(path.display())?;
         self.sinks.push(sink);
@@ -46,8 +46,9 @@ impl OutputFiles {
 
     /// Moves all files to their paths, or none if one fails.
     pub fn finish(self) -> Result<()> {
+        self.disk.check()?;
         let (mut files, mut labels) = (Vec::new(), Vec::new());
-        for Sink { out, label } in self.sinks {
+        for Sink { out, label, .. } in self.sinks {
             let stage = out.into_inner().map_err(io::IntoInnerError::into_error);
             if let Stage::File(file) = stage.at("cannot be written").at(&label)? {
                 files.push(file);
@@ -70,6 +71,8 @@ impl OutputFiles {
 pub struct Sink {
     out: BufWriter<Stage>,
     label: String,
+    /// Inputs of the call, which the file must not replace.
+    disk: Disk,
 }
 
 /// Staging area of a result that is not yet complete.
@@ -119,23 +122,23 @@ impl Sink {
     /// Opens a sink for a file, for the call that reads its inputs from `disk`.
     pub fn to_file(disk: &Disk, path: &Path) -> Result<Self> {
         disk.record([path])?;
-        Self::open(path)
+        Self::open(disk, path)
     }
 
-    fn open(path: &Path) -> Result<Self> {
+    fn open(disk: &Disk, path: &Path) -> Result<Self> {
         let label = path.display().to_string();
         let stage = if is_device(path) {
             Stage::Device(File::options().write(true).open(path).at("cannot be written").at(&label)?)
         } else {
             Stage::File(Staged::new(path).at(&label)?)
         };
-        Ok(Self { out: BufWriter::new(stage), label })
+        Ok(Self { out: BufWriter::new(stage), label, disk: disk.clone() })
     }
 
     /// Opens a sink whose content is finally copied to a stream with [`Sink::copy_to`].
     pub fn to_stream(label: &str) -> Self {
         let stage = Stage::Spool(SpooledTempFile::new(SPOOL));
-        Self { out: BufWriter::new(stage), label: label.to_owned() }
+        Self { out: BufWriter::new(stage), label: label.to_owned(), disk: Disk::default() }
     }
 
     /// Moves the complete result to its path.
@@ -145,7 +148,8 @@ impl Sink {
 
     /// Moves the complete result to its path, or copies it to `stream` if it was staged for one; a closed pipe is not an error.
     pub fn copy_to(self, stream: &mut dyn Write) -> Result<()> {
-        let Self { out, label } = self;
+        let Self { out, label, disk } = self;
+        disk.check()?;
         let stage = out.into_inner().map_err(io::IntoInnerError::into_error);
         let done = match stage {
             Err(e) => Err(e).at("cannot be written"),

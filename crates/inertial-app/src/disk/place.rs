@@ -1,5 +1,6 @@
 //! Files that one call reads and writes, independent of the names used for them.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Located, Result};
@@ -65,8 +66,22 @@ fn free_name(path: &Path) -> PathBuf {
 /// Files that a call reads and writes.
 #[derive(Debug, Default)]
 pub struct Places {
-    inputs: Vec<Place>,
+    inputs: HashMap<PathBuf, Input>,
+    /// Paths of inputs by the identity of the file.
+    ids: HashMap<FileId, PathBuf>,
     outputs: Vec<Place>,
+    /// Joint files of models that are written.
+    joint_files: Vec<Place>,
+    /// Message of the first output that was found to be an input.
+    refused: Option<String>,
+}
+
+/// File that is read, or that would be read if it existed.
+#[derive(Debug)]
+struct Input {
+    label: String,
+    /// Whether the joint file of a written model may have this path: the file is absent, or it belongs to another model.
+    is_free: bool,
 }
 
 impl Places {
@@ -74,22 +89,46 @@ impl Places {
     pub fn read(&mut self, name: &str) -> Result<()> {
         // Standard input may be redirected from a file: `inertial check - --fix --out robot.urdf < robot.urdf`.
         let path = if name == "-" { "/dev/stdin" } else { name };
-        let Some(place) = Place::of(Path::new(path)) else { return Ok(()) };
-        if let Some(output) = self.outputs.iter().find(|output| output.is(&place)) {
-            return Err(is_input(&output.label, name));
+        self.read_path(Path::new(path), name, false)
+    }
+
+    /// Records the joint file of a model that is read. `is_own` means that it exists and belongs to this version of the model.
+    pub fn read_joint_file(&mut self, path: &Path, is_own: bool) -> Result<()> {
+        self.read_path(path, &path.display().to_string(), !is_own)
+    }
+
+    fn read_path(&mut self, path: &Path, name: &str, is_free: bool) -> Result<()> {
+        let Some(place) = Place::of(path) else { return Ok(()) };
+        let is_replaced =
+            |output: &&Place| output.is(&place) && !(is_free && self.is_joint_file_of_output(output));
+        if let Some(output) = self.outputs.iter().find(is_replaced) {
+            let message = is_input(&output.label, name);
+            self.refused.get_or_insert_with(|| message.clone());
+            return Err(Error::Input(message));
         }
-        if !self.inputs.iter().any(|known| known.is(&place)) {
-            self.inputs.push(Place { label: name.to_owned(), ..place });
+        if let Some(id) = place.id {
+            self.ids.entry(id).or_insert_with(|| place.path.clone());
         }
+        let new = || Input { label: name.to_owned(), is_free };
+        self.inputs.entry(place.path).and_modify(|input| input.is_free &= is_free).or_insert_with(new);
         Ok(())
+    }
+
+    /// Records the path of the joint file of a model that is written.
+    pub fn write_joint_file(&mut self, path: &Path) {
+        self.joint_files.extend(Place::of(path));
+    }
+
+    fn is_joint_file_of_output(&self, output: &Place) -> bool {
+        self.joint_files.iter().any(|file| file.is(output))
     }
 
     /// Records outputs.
     pub fn reserve<'p>(&mut self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
         let mut new: Vec<Place> = Vec::new();
         for place in outputs.into_iter().filter_map(Place::of) {
-            if let Some(input) = self.inputs.iter().find(|input| input.is(&place)) {
-                return Err(is_input(&place.label, &input.label));
+            if let Some(input) = self.input_at(&place) {
+                return Err(Error::Input(is_input(&place.label, &input.label)));
             }
             if new.iter().any(|other| other.is(&place)) {
                 let reason = "two results would be written to this file: give each its own name";
@@ -100,14 +139,24 @@ impl Places {
         self.outputs.append(&mut new);
         Ok(())
     }
+
+    /// Returns the input that an output would replace.
+    fn input_at(&self, output: &Place) -> Option<&Input> {
+        let linked = output.id.and_then(|id| self.ids.get(&id)).and_then(|path| self.inputs.get(path));
+        let found = self.inputs.get(&output.path).or(linked)?;
+        (!(found.is_free && self.is_joint_file_of_output(output))).then_some(found)
+    }
+
+    /// Fails if an input was found to be an output. Readers that tolerate missing files may have ignored that error.
+    pub fn check(&self) -> Result<()> {
+        self.refused.as_ref().map_or(Ok(()), |message| Err(Error::Input(message.clone())))
+    }
 }
 
-/// Returns the error for an output that would replace an input.
-fn is_input(output: &str, input: &str) -> Error {
+/// Returns the message about an output that would replace an input.
+fn is_input(output: &str, input: &str) -> String {
     let also = if input == output { String::new() } else { format!(" ({input})") };
-    Error::Input(format!(
-        "{output}: is also an input{also} and would be overwritten: give the output another name"
-    ))
+    format!("{output}: is also an input{also} and would be overwritten: give the output another name")
 }
 
 #[cfg(all(test, unix))]
@@ -133,6 +182,41 @@ mod tests {
             let mut places = Places::default();
             places.reserve([output.as_path()]).unwrap();
             assert!(places.read(&input).is_err(), "{}", output.display());
+        }
+    }
+
+    #[test]
+    fn a_refusal_that_a_reader_ignores_is_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        let mesh = folder.path().join("mesh.stl");
+        let mut places = Places::default();
+        places.check().unwrap();
+        // The mesh does not exist yet.
+        places.reserve([mesh.as_path()]).unwrap();
+        let _ = places.read(&mesh.display().to_string());
+        assert!(places.check().unwrap_err().to_string().contains("is also an input"));
+    }
+
+    #[test]
+    fn a_joint_file_of_another_model_is_replaced_only_by_a_joint_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("robot.joints.json");
+        for (is_own, is_joint_file, allowed) in
+            [(false, true, true), (false, false, false), (true, true, false)]
+        {
+            for output_first in [true, false] {
+                let mut places = Places::default();
+                if is_joint_file {
+                    places.write_joint_file(&file);
+                }
+                let (first, second) = if output_first {
+                    (places.reserve([file.as_path()]), places.read_joint_file(&file, is_own))
+                } else {
+                    (places.read_joint_file(&file, is_own), places.reserve([file.as_path()]))
+                };
+                first.unwrap();
+                assert_eq!(second.is_ok(), allowed, "{is_own} {is_joint_file} {output_first}");
+            }
         }
     }
 

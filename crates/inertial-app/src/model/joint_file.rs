@@ -54,6 +54,14 @@ pub(crate) fn is_joint_file(bytes: &[u8]) -> bool {
     serde_json::from_slice::<JointFile>(bytes).is_ok_and(|file| file.schema == SCHEMA)
 }
 
+/// Returns whether bytes are the joint file of a model with this text.
+pub(crate) fn is_joint_file_of(bytes: &[u8], model: &str) -> bool {
+    let file = serde_json::from_slice::<JointFile>(bytes);
+    file.is_ok_and(|file| {
+        file.schema == SCHEMA && file.model_sha256 == Checksum::of_text("", model.as_bytes()).sha256
+    })
+}
+
 /// Returns the text of the joint file for a model with this text.
 pub(crate) fn text(model: &str, joints: &[JointEstimate], lag: Option<Lag>) -> Result<String> {
     let model_sha256 = Checksum::of_text("", model.as_bytes()).sha256;

@@ -10,6 +10,7 @@ use inertial::mechanism::{MechanismBuilder, builtin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::named_files::NamedFiles;
 use crate::encoding::decoded;
 use crate::{Error, Inputs, Located, Result, ensure, ensure_option};
 
@@ -69,6 +70,8 @@ pub(super) struct ModelText {
     /// Description of the mechanism, parsed from the text.
     pub builder: MechanismBuilder,
     pub meshes: MeshFiles,
+    /// Names of files in the text and in the texts that it includes.
+    pub files: Vec<String>,
 }
 
 /// Returns whether a file has the name of a log.
@@ -105,6 +108,7 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
         left: Cell::new(SIZE_LIMIT.saturating_sub(text.len() as u64)),
         left_for_meshes: Cell::new(ALL_MESHES),
         meshes: RefCell::default(),
+        named: RefCell::default(),
     };
     let expected = is_xacro_name(name) || !arguments.is_empty();
     if !(xacro::is_xacro(&text) || (expected && xacro::has_expressions(&text))) {
@@ -139,6 +143,7 @@ fn scene(name: &str, bytes: &[u8], inputs: &dyn Inputs) -> Result<ModelText> {
         left: Cell::new(ALL_OF_SCENE.saturating_sub(bytes.len() as u64)),
         left_for_meshes: Cell::new(0),
         meshes: RefCell::default(),
+        named: RefCell::default(),
     };
     let builder = usd::read(bytes, &surroundings)?;
     Ok(surroundings.finished(None, builder))
@@ -167,6 +172,8 @@ struct Surroundings<'a> {
     left: Cell<u64>,
     left_for_meshes: Cell<u64>,
     meshes: RefCell<HashMap<String, Vec<u8>>>,
+    /// Files that the included texts name.
+    named: RefCell<NamedFiles>,
 }
 
 impl Surroundings<'_> {
@@ -176,7 +183,14 @@ impl Surroundings<'_> {
     }
 
     fn finished(self, text: Option<String>, builder: MechanismBuilder) -> ModelText {
-        ModelText { text, builder, meshes: MeshFiles(Arc::new(self.meshes.into_inner())) }
+        let mut named = self.named.into_inner();
+        text.iter().for_each(|text| named.add(text));
+        ModelText {
+            text,
+            builder,
+            meshes: MeshFiles(Arc::new(self.meshes.into_inner())),
+            files: named.list(),
+        }
     }
 
     fn included(&self, name: &str) -> Result<String, String> {
@@ -185,6 +199,7 @@ impl Surroundings<'_> {
         }
         let text = self.inputs.included(self.model, name, self.left.get()).map_err(|e| e.to_string())?;
         self.left.set(self.left.get().saturating_sub(text.len() as u64));
+        self.named.borrow_mut().add(&text);
         Ok(text)
     }
 }

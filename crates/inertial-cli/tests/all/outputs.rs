@@ -160,3 +160,100 @@ fn files_of_killed_processes_are_removed_by_the_next_run() {
     assert_eq!(run(&["analyze", MODEL, "--report", out.to_str().unwrap()]).status, 0);
     assert_eq!(folder.names(), ["page.html"]);
 }
+
+/// Returns the path of a seed of the fuzz targets.
+fn seed(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name)
+}
+
+/// Meshes that no job had read, or whose refusal the reader of the page ignored, were replaced.
+#[test]
+fn an_output_does_not_replace_a_mesh_of_the_model() {
+    let folder = Folder::new();
+    let stl = folder.file("tet.stl", fs::read(seed("mesh/text.stl")).unwrap());
+    let obj = folder.file("tet.obj", fs::read(seed("mesh/tetrahedron.obj")).unwrap());
+    let mesh =
+        |kind: &str, file: &str| format!("<{kind}><geometry><mesh filename=\"{file}\"/></geometry></{kind}>");
+    let meshes = mesh("visual", "tet.stl") + &mesh("collision", "tet.obj");
+    let model = folder.file("mesh.urdf", urdf(&(inertial("1", "1", "1", "1") + &meshes)));
+    for file in [&stl, &obj] {
+        keeps(&folder, file, &["check", &model, "--report", file]);
+        keeps(&folder, file, &["check", &model, "--fix", "--out", file]);
+        keeps(&folder, file, &["analyze", &model, "--report", file]);
+        keeps(&folder, file, &["export", &model, "--to", "pinocchio", "--out", file]);
+        // The log does not exist, which shows that the refusal comes before the work.
+        for option in ["--out", "--report"] {
+            keeps(&folder, file, &["identify", &model, "absent.csv", option, file]);
+        }
+    }
+    let line = refused(&["check", &model, "--report", &stl]);
+    assert!(line.starts_with(&format!("{stl}: is also an input")), "{line}");
+    // SDF names its meshes in elements.
+    let sdf = fs::read_to_string(seed("sdf/arm.sdf")).unwrap();
+    let visual = "<visual name=\"v\"><geometry><mesh><uri>tet.stl</uri></mesh></geometry></visual></link>";
+    let sdf = folder.file("arm.sdf", sdf.replacen("</link>", visual, 1));
+    keeps(&folder, &stl, &["check", &sdf, "--report", &stl]);
+    // A mesh that does not exist yet would be read by the next run.
+    fs::remove_file(&stl).unwrap();
+    assert!(refused(&["check", &model, "--report", &stl]).contains("is also an input"));
+    assert!(!folder.names().contains(&"tet.stl".to_owned()));
+}
+
+/// The refusal was reported as an unreadable layer, and the layer was replaced.
+#[test]
+fn an_output_does_not_replace_a_layer_of_a_scene() {
+    let folder = Folder::new();
+    let layer = folder.file("arm.usda", fs::read(seed("usd/arm.usda")).unwrap());
+    let text = "#usda 1.0\n(\n    defaultPrim = \"arm\"\n    subLayers = [@./arm.usda@]\n)\n";
+    let scene = folder.file("top.usda", text);
+    keeps(&folder, &layer, &["check", &scene, "--report", &layer]);
+    keeps(&folder, &layer, &["check", &scene, "--fix", "--out", &layer]);
+    keeps(&folder, &layer, &["identify", &scene, "absent.csv", "--out", &layer]);
+}
+
+/// Jobs that do not use the joint file of a model replaced it.
+#[test]
+fn an_output_does_not_replace_the_joint_file_of_a_model() {
+    let folder = Folder::new();
+    let arm = include_str!("../../../../testdata/models/planar-2r.urdf");
+    let given = folder.file("m.urdf", arm);
+    let log = folder.file("l.csv", log(400));
+    let model = folder.path("id.urdf").display().to_string();
+    let identify = ["identify", &given, &log, "--cutoff", "off"];
+    let written = ["--offset", "--friction", "coulomb", "--force", "--out"];
+    let written = [&identify[..], &written].concat();
+    assert_eq!(run(&[&written[..], &[&model]].concat()).status, 0);
+    let joints = folder.path("id.joints.json").display().to_string();
+    for call in [
+        &["check", &model, "--report"][..],
+        &["analyze", &model, "--report"],
+        &["identify", &model, &log, "--report"],
+        &["identify", &model, &log, "--out"],
+        &["identify", &model, &log, "--summary-out"],
+        &["identify", &given, &log, "--prior", &model, "--report"],
+        &["validate", &model, &log, "--report"],
+        &["simulate", &model, &log, "--out"],
+        &["export", &model, "--to", "pinocchio", "--out"],
+    ] {
+        keeps(&folder, &joints, &[call, &[&joints]].concat());
+    }
+    // Another model beside it has the same joint file, whose values belong to the first.
+    let other = folder.path("id.toml").display().to_string();
+    keeps(
+        &folder,
+        &joints,
+        &[&["identify", &model, &log, "--force", "--offset", "--out"], &[&*other][..]].concat(),
+    );
+    // The joint file of a written model is replaced when the call is repeated.
+    for name in ["id.urdf", "m.toml"] {
+        let out = folder.path(name).display().to_string();
+        for _ in 0..2 {
+            let found = run(&[&written[..], &[&out]].concat());
+            assert_eq!(found.status, 0, "{}", found.stderr);
+        }
+    }
+    // An output may not have the name of a joint file that the model could have.
+    fs::remove_file(folder.path("m.joints.json")).unwrap();
+    let free = folder.path("m.joints.json").display().to_string();
+    assert!(refused(&["check", &given, "--report", &free]).contains("is also an input"));
+}
