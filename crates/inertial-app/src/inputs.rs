@@ -48,6 +48,11 @@ pub trait Inputs: Sync {
     /// Opens a log of any format.
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>>;
 
+    /// Returns the names of the files of a log that is a folder, in the order in which they are read; for other inputs their own name.
+    fn parts(&self, name: &str) -> Vec<String> {
+        vec![name.to_owned()]
+    }
+
     /// Opens the bytes of an input.
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>>;
 
@@ -76,7 +81,7 @@ pub trait Inputs: Sync {
     }
 }
 
-/// Size and hash of an input, for reproducibility.
+/// Size and hash of an input, for reproducibility. A log that is a folder has those of its files, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Checksum {
     /// Name of the input.
@@ -109,17 +114,20 @@ impl Checksum {
             bytes.extend(numbers.flat_map(|x| x.to_le_bytes()));
             return Ok(Self::of_text(name, &bytes));
         }
-        let mut file = inputs.open(name)?;
         let (mut hash, mut bytes) = (hmac_sha256::Hash::new(), 0);
         let mut block = vec![0; 1 << 16];
-        loop {
-            let count = file.read(&mut block)?;
-            if count == 0 {
-                return Ok(Self::new(name, bytes, hash.finalize()));
+        for part in inputs.parts(name) {
+            let mut file = inputs.open(&part).at(&part)?;
+            loop {
+                let count = file.read(&mut block).at(&part)?;
+                if count == 0 {
+                    break;
+                }
+                hash.update(&block[..count]);
+                bytes += count as u64;
             }
-            hash.update(&block[..count]);
-            bytes += count as u64;
         }
+        Ok(Self::new(name, bytes, hash.finalize()))
     }
 
     fn new(name: &str, bytes: u64, hash: [u8; 32]) -> Self {
@@ -187,6 +195,11 @@ impl Inputs for InMemoryInputs<'_> {
 
     fn check_outputs(&self) -> Result<()> {
         self.others.check_outputs()
+    }
+
+    fn parts(&self, name: &str) -> Vec<String> {
+        let is_held = self.texts.contains_key(name) || self.columns(name).is_some();
+        if is_held { vec![name.to_owned()] } else { self.others.parts(name) }
     }
 
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>> {

@@ -50,7 +50,7 @@ pub use formats::arrays::ArrayReader;
 pub use formats::bags::{BagReader, TopicChoice};
 pub use formats::csv::CsvReader;
 pub use formats::lerobot::LeRobotReader;
-pub use formats::open::{Source, open, open_as, with_standard_names};
+pub use formats::open::{FolderFiles, Source, open, open_as, with_standard_names};
 pub use formats::parquet::ParquetReader;
 pub use formats::timed_rows::TimedRows;
 pub use formats::write_parquet::write_parquet;

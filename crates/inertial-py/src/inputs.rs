@@ -95,6 +95,10 @@ impl Source for Held {
         self.given().log(name, source)
     }
 
+    fn parts(&self, name: &str) -> Vec<String> {
+        self.given().parts(name)
+    }
+
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
         self.given().open(name)
     }
@@ -173,6 +177,10 @@ impl Source for Copies {
             Some(path) => Ok(open_as(path, name.to_owned(), source)?),
             None => self.disk.log(name, source),
         }
+    }
+
+    fn parts(&self, name: &str) -> Vec<String> {
+        self.disk.parts(&self.path(name))
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {

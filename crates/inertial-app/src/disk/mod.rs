@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inertial_data::{Reader, Source};
+use inertial_data::{FolderFiles, Reader, Source};
 
 pub use output::{OutputFiles, Sink};
 use place::Places;
@@ -138,7 +138,23 @@ impl Inputs for Disk {
 
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>> {
         self.reads(name)?;
+        let path = Path::new(name);
+        if path.is_dir() {
+            let files = || {
+                let FolderFiles { read, others } = FolderFiles::of(path);
+                read.into_iter().chain(others).collect()
+            };
+            self.with_places(|places| places.read_folder(name, files))?;
+        }
         Ok(inertial_data::open(Path::new(name), source)?)
+    }
+
+    fn parts(&self, name: &str) -> Vec<String> {
+        let path = Path::new(name);
+        if !path.is_dir() {
+            return vec![name.to_owned()];
+        }
+        FolderFiles::of(path).read.iter().map(|file| file.to_string_lossy().into_owned()).collect()
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {

@@ -1,6 +1,6 @@
 //! Files that one call reads and writes, independent of the names used for them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Located, Result};
@@ -72,6 +72,8 @@ pub struct Places {
     outputs: Vec<Place>,
     /// Joint files of models that are written.
     joint_files: Vec<Place>,
+    /// Folders whose files are recorded.
+    folders: HashSet<String>,
     /// Message of the first output that was found to be an input.
     refused: Option<String>,
 }
@@ -95,6 +97,18 @@ impl Places {
     /// Records the joint file of a model that is read. `is_own` means that it exists and belongs to this version of the model.
     pub fn read_joint_file(&mut self, path: &Path, is_own: bool) -> Result<()> {
         self.read_path(path, &path.display().to_string(), !is_own)
+    }
+
+    /// Records the files of a folder that is read as a log, once.
+    pub fn read_folder(&mut self, name: &str, files: impl FnOnce() -> Vec<PathBuf>) -> Result<()> {
+        if self.folders.contains(name) {
+            return Ok(());
+        }
+        for file in files() {
+            self.read_path(&file, &file.display().to_string(), false)?;
+        }
+        self.folders.insert(name.to_owned());
+        Ok(())
     }
 
     fn read_path(&mut self, path: &Path, name: &str, is_free: bool) -> Result<()> {

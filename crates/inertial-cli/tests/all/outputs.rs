@@ -257,3 +257,64 @@ fn an_output_does_not_replace_the_joint_file_of_a_model() {
     let free = folder.path("m.joints.json").display().to_string();
     assert!(refused(&["check", &given, "--report", &free]).contains("is also an input"));
 }
+
+/// Files of folders were not known as inputs.
+#[test]
+fn an_output_does_not_replace_a_file_of_a_folder_log() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("bag")).unwrap();
+    let bag = folder.path("bag").display().to_string();
+    let data = folder.file("bag/bag_0.db3", fs::read(seed("sqlite/bag.db3")).unwrap());
+    let list = folder
+        .file("bag/metadata.yaml", "rosbag2_bagfile_information:\n  relative_file_paths:\n    - bag_0.db3\n");
+    let other = folder.file("bag/bag_1.db3", "not in the list");
+    for file in [&data, &list, &other] {
+        keeps(&folder, file, &["columns", &bag, "--out", file]);
+        keeps(&folder, file, &["identify", MODEL, &bag, "--cutoff", "off", "--report", file]);
+        keeps(&folder, file, &["identify", MODEL, &bag, "--cutoff", "off", "--out", file]);
+        keeps(&folder, file, &["validate", MODEL, &bag, "--cutoff", "off", "--report", file]);
+    }
+    let set = dataset(&folder);
+    for name in ["set/meta/info.json", "set/meta/stats.json", "set/data/chunk-000/file-000.parquet"] {
+        let file = folder.path(name).display().to_string();
+        keeps(&folder, &file, &["columns", &set, "--out", &file]);
+        keeps(&folder, &file, &["identify", MODEL, &set, "--report", &file]);
+    }
+    // Other files of the folder are not part of the log.
+    let notes = folder.path("bag/notes.toml").display().to_string();
+    for _ in 0..2 {
+        assert_eq!(run(&["columns", &bag, "--out", &notes]).status, 0);
+    }
+}
+
+/// Writes a LeRobot dataset with the log of the arm, and returns its path.
+fn dataset(folder: &Folder) -> String {
+    fs::create_dir_all(folder.path("set/meta")).unwrap();
+    fs::create_dir_all(folder.path("set/data/chunk-000")).unwrap();
+    folder.file("set/meta/info.json", r#"{"codebase_version": "v3.0", "features": {}}"#);
+    folder.file("set/meta/stats.json", "{}");
+    let table = inertial_data::Log::read(folder.file("episode.csv", log(400)).as_ref()).unwrap();
+    let mut names = table.names().to_vec();
+    "timestamp".clone_into(&mut names[0]);
+    let columns = (0..names.len()).map(|k| table.column_at(k).to_vec()).collect();
+    let table = inertial_data::Log::new("log", names, columns).unwrap();
+    inertial_data::write_parquet(&table, &folder.path("set/data/chunk-000/file-000.parquet")).unwrap();
+    folder.path("set").display().to_string()
+}
+
+/// A page contains checksums of its inputs; those of folders failed.
+#[test]
+fn pages_of_folder_logs_have_the_checksum_of_their_files() {
+    let folder = Folder::new();
+    let set = dataset(&folder);
+    let page = folder.path("page.html").display().to_string();
+    for command in ["identify", "validate"] {
+        let found = run(&[command, MODEL, &set, "--cutoff", "off", "--report", &page]);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        let mut bytes = fs::read(folder.path("set/meta/info.json")).unwrap();
+        bytes.extend(fs::read(folder.path("set/data/chunk-000/file-000.parquet")).unwrap());
+        let sum = inertial_app::Checksum::of_text(&set, &bytes);
+        let text = fs::read_to_string(&page).unwrap();
+        assert!(text.contains(&sum.sha256), "{command}: {}", sum.sha256);
+    }
+}

@@ -1,11 +1,12 @@
 //! LeRobot datasets: a folder with `meta/info.json` and Parquet files of episodes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::open::FolderFiles;
 use super::parquet::ParquetReader;
 use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
@@ -74,6 +75,28 @@ pub struct LeRobotReader {
 /// Returns whether a folder is a dataset.
 pub(crate) fn is_dataset(folder: &Path) -> bool {
     folder.join("meta/info.json").is_file()
+}
+
+/// Returns the files of a dataset: the description and the data are read, videos and other files are not.
+pub(crate) fn files(folder: &Path) -> FolderFiles {
+    let mut read = vec![folder.join("meta/info.json")];
+    read.extend(found(&folder.join("data")).unwrap_or_default());
+    let known: HashSet<&PathBuf> = read.iter().collect();
+    let mut others = Vec::new();
+    let mut open: Vec<PathBuf> = ["videos", "images", "data", "meta"].map(|name| folder.join(name)).into();
+    while let Some(next) = open.pop()
+        && others.len() < MOST_FILES
+    {
+        for entry in next.read_dir().into_iter().flatten().flatten() {
+            // Folders behind links could form a cycle.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            } else if !known.contains(&entry.path()) {
+                others.push(entry.path());
+            }
+        }
+    }
+    FolderFiles { read, others }
 }
 
 impl LeRobotReader {

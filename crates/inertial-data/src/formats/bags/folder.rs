@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::topics::{Message, Messages, Topics};
 use super::{TopicChoice, db3, mcap};
+use crate::formats::open::FolderFiles;
 use crate::formats::zstd::Unpacked;
 use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
@@ -70,6 +71,20 @@ fn listed(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).skip_while(|line| *line != "relative_file_paths:").skip(1);
     let items = lines.map_while(|line| line.strip_prefix("- "));
     items.map(|item| item.trim().trim_matches(['"', '\'']).to_owned()).collect()
+}
+
+/// Returns the files of a bag. Bag files that the list does not name are not read, nor is a list that does not exist.
+pub(crate) fn files(folder: &Path) -> FolderFiles {
+    let list = folder.join("metadata.yaml");
+    let inside = |names: Vec<String>| names.iter().map(|name| folder.join(name)).collect::<Vec<_>>();
+    let found = inside(found(folder).unwrap_or_default());
+    if !list.is_file() {
+        return FolderFiles { read: found, others: vec![list] };
+    }
+    let is_short = list.metadata().is_ok_and(|m| m.len() <= LONGEST_LIST);
+    let text = if is_short { std::fs::read_to_string(&list).unwrap_or_default() } else { String::new() };
+    let read = std::iter::once(list).chain(inside(listed(&text))).collect();
+    FolderFiles { read, others: found }
 }
 
 /// Returns the bag files in a folder without a list, sorted by name.
