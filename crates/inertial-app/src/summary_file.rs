@@ -54,7 +54,17 @@ pub fn pack(summary: &impl Serialize) -> Result<Vec<u8>> {
 pub fn unpack(content: &[u8]) -> Result<Summary> {
     let damaged = |e: &dyn std::fmt::Display| Error::Input(format!("is not a summary: {e}"));
     if let Some(packed) = packed_part(content) {
-        return postcard::from_bytes(packed).map_err(|e| damaged(&e));
+        let (summary, rest) = postcard::take_from_bytes(packed).map_err(|e| match e {
+            postcard::Error::DeserializeUnexpectedEnd => damaged(&"it ends too early"),
+            // The other messages of the format name its details, such as a wrong byte of a text.
+            _ => damaged(&"its content is damaged"),
+        })?;
+        ensure!(
+            rest.is_empty(),
+            "{} bytes follow the summary: give several summaries as separate files",
+            rest.len()
+        );
+        return Ok(summary);
     }
     serde_json::from_slice(content).map_err(|e| {
         if e.is_data() && e.to_string().starts_with("missing field `schema`") {

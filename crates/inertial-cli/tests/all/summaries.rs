@@ -138,3 +138,28 @@ fn joints_cannot_be_chosen_of_a_summary() {
     let summary = summarized(&folder, "j.summary", &log, &["--joints", "joint1"]);
     assert_eq!(run(&["identify", MODEL, &summary, "--joints", "joint1"]).status, 0);
 }
+
+/// Bytes after a packed summary, such as a second summary, were ignored.
+#[test]
+fn bytes_after_a_packed_summary_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(400));
+    let summary = std::fs::read(summarized(&folder, "s.summary", &log, &[])).unwrap();
+    for rest in [&summary[..], b"\n"] {
+        let file = folder.file("two.summary", [&summary, rest].concat());
+        let line = refused(&["identify", MODEL, &file]);
+        let count = rest.len();
+        assert_eq!(
+            line,
+            format!("{file}: {count} bytes follow the summary: give several summaries as separate files")
+        );
+    }
+    let file = folder.file("half.summary", &summary[..summary.len() / 2]);
+    assert_eq!(refused(&["identify", MODEL, &file]), format!("{file}: is not a summary: it ends too early"));
+    let mut damaged = summary.clone();
+    // A length that no text of this size has.
+    let start = b"inertial-summary-1\n".len();
+    damaged[start..start + 4].fill(0xff);
+    let line = refused(&["identify", MODEL, &folder.file("damaged.summary", damaged)]);
+    assert!(line.contains("is not a summary: it") && !line.contains("Serde"), "{line}");
+}
