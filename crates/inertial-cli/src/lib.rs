@@ -104,6 +104,8 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     threads::prepare();
     #[cfg(unix)]
+    signals::ignore_file_size();
+    #[cfg(unix)]
     if !matches!(cli.command, Command::Serve(_)) {
         signals::prepare();
     }

@@ -1,6 +1,9 @@
 //! Signals that end the program.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, register};
 
 /// Installs handlers that end the program as by default, except while outputs have hidden names, which would be left behind.
@@ -23,6 +26,13 @@ pub fn prepare() {
         // If registration fails, the signal ends the program at once.
         drop(registered);
     }
+}
+
+/// Prevents the signal about a file above the size limit (`ulimit -f`) from ending the program, so that writing fails with an error instead.
+pub fn ignore_file_size() {
+    // A handler without effect suffices. If registration fails, the signal ends the program.
+    let registered = flag::register(SIGXFSZ, Arc::default());
+    drop(registered);
 }
 
 /// Returns whether the caller set a signal to be ignored (`nohup`); detected on Linux only.

@@ -318,3 +318,20 @@ fn pages_of_folder_logs_have_the_checksum_of_their_files() {
         assert!(text.contains(&sum.sha256), "{command}: {}", sum.sha256);
     }
 }
+
+/// `SIGXFSZ` ended the program without a message.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_of_the_file_size_is_an_error_in_one_line() {
+    let folder = Folder::new();
+    let page = folder.path("page.html").display().to_string();
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 8; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_inertial")])
+        .args(["check", MODEL, "--report", &page])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{:?} {stderr}", output.status);
+    assert_eq!(stderr, format!("inertial: {page}: cannot be written: File too large\n"));
+    assert_eq!(folder.names(), [""; 0]);
+}
