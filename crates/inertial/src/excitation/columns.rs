@@ -149,6 +149,11 @@ impl Columns {
         self.base + self.terms.len()
     }
 
+    /// Returns the squared number of unknowns of each measured force, added: the size of the sums of products.
+    pub(super) fn products(&self) -> usize {
+        self.rows.iter().map(|row| row.channel.unknowns.len().pow(2)).sum()
+    }
+
     /// Returns whether there are no unknowns.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -15,6 +15,7 @@ use super::motion_search::{
 };
 use super::plan::{Coordinate, Plan, Table};
 use super::search::{Model, Search, Task};
+use super::size::check_searches;
 use super::starts::{reachable, sequence};
 use super::states::States;
 use super::trajectory::Trajectory;
@@ -29,8 +30,8 @@ const TRIAL_STEPS: usize = 30;
 /// Designs the motion that minimizes the criterion within all limits.
 ///
 /// The first subject is the robot; the others are possible variants of it with the same joints. Searches run in parallel from
-/// random motions. `watch` receives each step and stops all searches by returning `false`; the best motion so far is kept. The
-/// result is the same for any number of threads unless `watch` stops the search.
+/// random motions. `watch` receives each step, is asked again within long steps, and stops all searches by returning `false`; the best
+/// motion so far is kept. The result is the same for any number of threads unless `watch` stops the search.
 pub fn design(
     subjects: &[Subject<'_>],
     coordinates: &[Coordinate],
@@ -59,6 +60,9 @@ pub fn design(
     let basis = options.family.basis(options.duration);
     let plan = Plan::new(&mechanism, free, basis, options.duration, start.as_deref())?;
     let task = Task::new(models, plan, collisions.clone(), options.criterion, options.robust);
+    let products = task.models.iter().map(|m| m.columns.products()).sum();
+    let rates = [options.rate, options.check_rate];
+    check_searches(&task.plan, products, task.limits.len(), options.starts.max(1), rates)?;
     let (rate, weight) = task.plan.search_rate(options.rate)?;
     let table = task.plan.table(rate)?;
     let start = Table::posture(&task.plan)?;
@@ -79,19 +83,31 @@ pub fn design(
         .filter(|k| *k == 0 || !watched.is_ended())
         .map(|k| {
             let mut search = Search::new(&task, &table, BETWEEN_SAMPLES, weight);
+            if k > 0 {
+                search.stop_with(&watched);
+            }
             // Different seeds must not share starts.
             let seed = options.seed.wrapping_add((k as u64) << 32);
-            let x = match (options.family, &movement) {
-                (Family::PointToPoint { intervals, .. }, Some((movement, table))) => {
-                    sequence(&task, movement, table, intervals, &posture, seed)?
-                }
-                _ => random_motion(&mut search, &posture, seed)?,
+            let mut begin = || -> Result<Minimizer> {
+                let x = match (options.family, &movement) {
+                    (Family::PointToPoint { intervals, .. }, Some((movement, table))) => {
+                        sequence(&task, movement, table, intervals, &posture, seed)?
+                    }
+                    _ => random_motion(&mut search, &posture, seed)?,
+                };
+                Minimizer::new(&mut search, &x, settings(options.iterations))
             };
-            let mut minimizer = Minimizer::new(&mut search, &x, settings(options.iterations))?;
+            let mut minimizer = match begin() {
+                // A stop is no failure of this start.
+                Err(_) if k > 0 && watched.is_ended() => return Ok(None),
+                begun => begun?,
+            };
+            search.stop_with(&watched);
             let mut observer = watched.observer();
             minimizer.run(&mut search, TRIAL_STEPS, &mut observer);
-            Ok((search, minimizer, observer))
+            Ok(Some((search, minimizer, observer)))
         })
+        .filter_map(Result::transpose)
         .collect::<Result<_>>()?;
     begun.sort_by(|a, b| a.1.best().objective.total_cmp(&b.1.best().objective));
     let continued = begun.len().div_ceil(2);

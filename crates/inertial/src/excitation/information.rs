@@ -4,9 +4,9 @@ use nalgebra::DMatrix;
 
 use super::columns::{Columns, Row};
 use super::states::States;
-use crate::Result;
 use crate::dynamics::simd::row_products::{add_products, multiply};
 use crate::dynamics::{Four, InverseDynamics, PackedChunk, RegressorGradient, Scratch};
+use crate::{Error, Result};
 
 /// Evaluator of information matrices `Σ Yᵀ Σ⁻¹ Y` and their gradients, with the memory of one thread.
 #[derive(Debug, Clone)]
@@ -43,12 +43,28 @@ impl<'a> Evaluator<'a> {
 
     /// Computes the information of a motion about the unknowns, with each measured force divided by its noise.
     pub fn information(&mut self, states: &States) -> Result<DMatrix<f64>> {
+        self.information_unless(states, &|| false)
+    }
+
+    /// Computes the information unless a stop is requested before the last samples.
+    pub(super) fn information_unless(
+        &mut self,
+        states: &States,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<DMatrix<f64>> {
+        let mut stopped = false;
         let samples = states.samples(self.dynamics)?;
         let (columns, sums, memory) = (self.columns, &mut self.sums, &mut self.row);
         sums.iter_mut().for_each(|s| s.fill(Four::default()));
         self.dynamics.packed_regressors(&mut self.scratch, &samples, |chunk| {
-            add_chunk(columns, &chunk, states, memory, sums);
+            stopped = stopped || is_stopped();
+            if !stopped {
+                add_chunk(columns, &chunk, states, memory, sums);
+            }
         })?;
+        if stopped {
+            return Err(stopped_search());
+        }
         Ok(total(columns, &self.sums))
     }
 
@@ -59,6 +75,17 @@ impl<'a> Evaluator<'a> {
         states: &States,
         s: &DMatrix<f64>,
         gradient: &mut [Vec<f64>; 3],
+    ) -> Result<()> {
+        self.add_gradient_unless(states, s, gradient, &|| false)
+    }
+
+    /// Adds the gradient unless a stop is requested before the last samples.
+    pub(super) fn add_gradient_unless(
+        &mut self,
+        states: &States,
+        s: &DMatrix<f64>,
+        gradient: &mut [Vec<f64>; 3],
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<()> {
         let dynamics = self.dynamics;
         let samples = states.samples(dynamics)?;
@@ -83,6 +110,13 @@ impl<'a> Evaluator<'a> {
         let mut part = [Vec::new(), Vec::new(), Vec::new()];
         let mut failed = Ok(());
         dynamics.packed_regressors(&mut self.scratch, &samples, |chunk| {
+            if failed.is_err() {
+                return;
+            }
+            if is_stopped() {
+                failed = Err(stopped_search());
+                return;
+            }
             let groups = chunk.count.div_ceil(4);
             // Entries of columns that are not unknowns stay zero.
             weights.clear();
@@ -121,6 +155,10 @@ impl<'a> Evaluator<'a> {
         })?;
         failed
     }
+}
+
+fn stopped_search() -> Error {
+    Error::Infeasible("the search was stopped".into())
 }
 
 /// Creates sums of products for each row of the measurement, all zero.

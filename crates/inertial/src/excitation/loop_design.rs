@@ -15,6 +15,7 @@ use super::motion_search::{
     BETWEEN_SAMPLES, Watched, posture, random_motion, settings, usage, within_limits,
 };
 use super::plan::{Coordinate, Plan, Table};
+use super::size::check_searches;
 use super::trajectory::Trajectory;
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{Number, SplitMix};
@@ -50,6 +51,8 @@ pub(super) fn design_loops(
     let narrowed = |c: &Coordinate| free.iter().find(|own| own.name == c.name).unwrap_or(c).clone();
     let coordinates: Vec<Coordinate> = coordinates.iter().map(narrowed).collect();
     let task = task(subject, &closed, &coordinates, free, collisions, options, start.as_deref())?;
+    let rates = [options.rate, options.check_rate];
+    check_searches(&task.plan, task.columns.products(), task.limits.len(), options.starts.max(1), rates)?;
     let (rate, weight) = task.plan.search_rate(options.rate)?;
     let table = task.plan.table(rate)?;
     let start = Table::posture(&task.plan)?;
@@ -57,6 +60,8 @@ pub(super) fn design_loops(
     let watched = Watched::new(watch);
     let results: Vec<Result<SqpResult>> = (0..options.starts.max(1))
         .into_par_iter()
+        // The first search always needs its motion; after a stop request, the others do not.
+        .filter(|k| *k == 0 || !watched.is_stopped())
         .map(|k| {
             let mut search = LoopSearch::new(&task, &table, BETWEEN_SAMPLES, weight);
             let x = random_motion(&mut search, &posture, options.seed.wrapping_add(k as u64))?;

@@ -35,6 +35,7 @@ mod random_states;
 mod redundant_columns;
 mod scaling;
 mod search;
+mod size;
 mod starts;
 mod states;
 mod trajectory;

@@ -182,6 +182,11 @@ impl<'w> Watched<'w> {
         self.ended.load(Ordering::Relaxed)
     }
 
+    /// Asks between steps whether a stop was requested.
+    pub fn is_stopped(&self) -> bool {
+        self.is_ended() || !self.steps(0, f64::INFINITY)
+    }
+
     /// Counts one step of a search, with the value that it reached; returns whether to go on.
     pub fn step(&self, value: f64) -> bool {
         self.steps(1, value)

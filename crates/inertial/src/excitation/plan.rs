@@ -209,7 +209,7 @@ impl Plan {
     }
 
     /// Returns the number of samples at a rate.
-    fn samples(&self, rate: f64) -> Result<usize> {
+    pub fn samples(&self, rate: f64) -> Result<usize> {
         self.trajectory(&vec![0.0; self.dimension().max(self.units.len())])?.samples(rate)
     }
 

@@ -6,6 +6,7 @@ use super::columns::{Columns, JointColumn};
 use super::information::Evaluator;
 use super::random_states::random_states;
 use super::scaling::unit_diagonal;
+use super::size::check_columns;
 use crate::dynamics::{ClosedMechanism, InverseDynamics};
 use crate::identifiability::Regrouping;
 use crate::mechanism::{DEFAULT_SNAP, Mechanism};
@@ -24,6 +25,7 @@ impl Columns {
         let names = mechanism.velocity_names();
         let mut out = Self::checked(mechanism, &names, regrouping, terms, noise)?;
         out.number(&names, dynamics.layout(), regrouping, noise);
+        check_columns(&out)?;
         out.absorb(|columns| {
             let states = random_states(mechanism, 3 * columns.len() + 20, None, 1);
             Evaluator::new(dynamics, columns).information(&states)
@@ -45,6 +47,7 @@ impl Columns {
         let (mechanism, names) = (closed.mechanism(), closed.independent_names());
         let mut out = Self::checked(mechanism, &names, regrouping, terms, noise)?;
         out.number(&names, closed.layout(), regrouping, noise);
+        check_columns(&out)?;
         out.absorb(random)?;
         out.number(&names, closed.layout(), regrouping, noise);
         out.evaluate(mechanism, |row| closed.independent()[row]);

@@ -8,7 +8,7 @@ use super::criteria::{Criterion, Value};
 use super::information::Evaluator;
 use super::limits::METRES;
 use super::model_aggregation::ModelAggregation;
-use super::motion_search::{LimitValue, MotionSearch, bound_name, restored};
+use super::motion_search::{LimitValue, MotionSearch, Watched, bound_name, restored};
 use super::plan::{Plan, Table};
 use super::states::States;
 use crate::Result;
@@ -18,6 +18,9 @@ use crate::optimize::sqp::{ConstraintRows, Problem};
 
 /// Constraint value below which a constraint cannot become active within one step; otherwise the next step includes it.
 pub(super) const NEAR: f64 = -0.5;
+
+/// Maximum number of entries of the gradients of all constraints of one step: 240 MB. Common designs have about a hundred thousand.
+const MOST_ENTRIES: usize = 10_000_000;
 
 /// Possible variant of a robot, with the unknowns to identify.
 #[derive(Debug, Clone)]
@@ -105,6 +108,8 @@ pub(super) struct Search<'t> {
     tighten: f64,
     /// Number of measured samples that each sample represents.
     weight: f64,
+    /// Searches together, which may be stopped within an evaluation.
+    watched: Option<&'t Watched<'t>>,
     evaluators: Vec<Evaluator<'t>>,
     scratches: Vec<Scratch>,
     workspace: Workspace,
@@ -128,6 +133,7 @@ impl<'t> Search<'t> {
             table,
             tighten,
             weight,
+            watched: None,
             evaluators: task.models.iter().map(|m| Evaluator::new(&m.dynamics, &m.columns)).collect(),
             scratches: task.models.iter().map(|m| m.dynamics.scratch()).collect(),
             workspace: Workspace::new(first.mechanism),
@@ -139,6 +145,11 @@ impl<'t> Search<'t> {
             gradient: std::array::from_fn(|_| vec![0.0; table.count * nv]),
             row: vec![[0.0; 3]; task.plan.coordinates.len()],
         }
+    }
+
+    /// Ends evaluations when a stop is requested. An evaluation that was stopped has an infinite value.
+    pub fn stop_with(&mut self, watched: &'t Watched<'t>) {
+        self.watched = Some(watched);
     }
 
     /// Computes states, forces and values of all limits at `x`.
@@ -200,8 +211,10 @@ impl<'t> Search<'t> {
     fn criteria(&mut self) -> Result<(f64, Vec<(Value, f64)>)> {
         let energy = (self.states.v.iter().map(|v| v * v).sum::<f64>(), self.states.v.len());
         let mut values = Vec::with_capacity(self.evaluators.len());
+        let watched = self.watched;
+        let is_stopped = || watched.is_some_and(Watched::is_stopped);
         for (model, evaluator) in self.task.models.iter().zip(&mut self.evaluators) {
-            let mut information = self.weight * evaluator.information(&self.states)?;
+            let mut information = self.weight * evaluator.information_unless(&self.states, &is_stopped)?;
             if let Some(prior) = &model.prior {
                 information += prior;
             }
@@ -221,11 +234,14 @@ impl<'t> Search<'t> {
             return Ok(objective);
         }
         self.gradient.iter_mut().for_each(|g| g.fill(0.0));
+        let watched = self.watched;
+        let is_stopped = || watched.is_some_and(Watched::is_stopped);
         for ((value, weight), evaluator) in values.iter().zip(&mut self.evaluators) {
-            evaluator.add_gradient(
+            evaluator.add_gradient_unless(
                 &self.states,
                 &(&value.slope * (self.weight * weight)),
                 &mut self.gradient,
+                &is_stopped,
             )?;
             let pull = 2.0 * weight * value.energy_slope;
             self.gradient[1].iter_mut().zip(&self.states.v).for_each(|(g, v)| *g += pull * v);
@@ -282,6 +298,18 @@ impl<'t> Search<'t> {
         Ok(())
     }
 
+    /// Returns the constraints that may become active within one step.
+    fn near(&self) -> Vec<Near> {
+        let (all, own) = (self.dimension(), self.task.plan.functions());
+        let mut out = Vec::new();
+        for (f, (limit, values)) in self.task.limits.iter().zip(&self.values).enumerate() {
+            let entries = if matches!(limit, Limit::Bound { .. }) { own } else { all };
+            let near = (0..values.len()).filter(|&i| values[i] > NEAR && is_near_crest(values, i));
+            out.extend(near.map(|i| Near { f, i, value: values[i], entries }));
+        }
+        out
+    }
+
     /// Computes the derivatives of one force at one sample with respect to `q`, `v` and `a`.
     fn force_gradient(&mut self, model: usize, v: usize, i: usize) -> Result<[Vec<f64>; 3]> {
         let m = &self.task.models[model];
@@ -309,6 +337,33 @@ impl<'t> Search<'t> {
         ga[v] += m.mechanism.armature()[v];
         Ok(out)
     }
+}
+
+/// Constraint that may become active within one step: limit `f` at sample `i`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Near {
+    pub f: usize,
+    pub i: usize,
+    pub value: f64,
+    /// Number of entries of its gradient.
+    pub entries: usize,
+}
+
+/// Removes the constraints that are farthest from active until the gradients have at most `most` entries. The order is kept.
+pub(super) fn most_binding(mut near: Vec<Near>, most: usize) -> Vec<Near> {
+    if near.iter().map(|n| n.entries).sum::<usize>() <= most {
+        return near;
+    }
+    near.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let mut total = 0;
+    let kept = near.iter().take_while(|n| {
+        total += n.entries;
+        total <= most
+    });
+    let kept = kept.count();
+    near.truncate(kept);
+    near.sort_by_key(|n| (n.f, n.i));
+    near
 }
 
 /// Returns whether a sample is a local maximum or next to one. All other values are lower. A maximum moves between samples, so a
@@ -365,18 +420,20 @@ impl Problem for Search<'_> {
         }
         let count = self.table.count;
         let mut gradient = vec![0.0; self.dimension()];
-        for f in 0..self.task.limits.len() {
-            for i in 0..count {
-                let value = self.values[f][i];
-                if !(value > NEAR && is_near_crest(&self.values[f], i)) {
-                    continue;
-                }
-                gradient.fill(0.0);
-                if self.pull_limit(self.task.limits[f], i, 1.0, &mut gradient).is_ok() {
-                    rows.push(f * count + i, value, gradient.iter().copied().enumerate());
-                }
+        for Near { f, i, value, .. } in most_binding(self.near(), MOST_ENTRIES) {
+            gradient.fill(0.0);
+            if self.is_stopped() {
+                // The step from these rows is rejected.
+                return;
+            }
+            if self.pull_limit(self.task.limits[f], i, 1.0, &mut gradient).is_ok() {
+                rows.push(f * count + i, value, gradient.iter().copied().enumerate());
             }
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.watched.is_some_and(Watched::is_stopped)
     }
 
     fn add_gradient(&mut self, x: &[f64], key: usize, factor: f64, gradient: &mut [f64]) {

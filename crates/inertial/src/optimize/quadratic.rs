@@ -31,6 +31,8 @@ pub(super) struct Program<'a> {
     pub entries: &'a [(usize, usize, f64)],
     pub radius: f64,
     pub price: f64,
+    /// Whether to give up, asked before each iteration.
+    pub is_stopped: &'a dyn Fn() -> bool,
 }
 
 /// Minimizer, and the multipliers of `c + A d ≤ s`.
@@ -40,7 +42,7 @@ pub(super) struct Minimum {
 }
 
 impl Program<'_> {
-    /// Solves the program; `None` if rounding prevents convergence.
+    /// Solves the program; `None` if rounding prevents convergence or a stop was requested.
     ///
     /// Most constraints are far from active. Solves the program with the others, adds the constraints that its minimizer violates,
     /// and repeats until there are none: this is the minimizer of the whole program.
@@ -102,6 +104,9 @@ impl Program<'_> {
             let residual = dual.amax() / size;
             if gap <= GAP && residual <= RESIDUAL {
                 return self.minimum(&y, &z);
+            }
+            if (self.is_stopped)() {
+                return None;
             }
             self.normal_matrix(&w, &z, &mut matrix);
             if cholesky.factorize(&matrix, 0.0).is_err() {
@@ -279,6 +284,7 @@ mod tests {
                     entries: &entries,
                     radius,
                     price,
+                    is_stopped: &|| false,
                 };
                 let found = program.solve().unwrap();
                 assert_optimal(&program, &found);

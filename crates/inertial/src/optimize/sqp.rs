@@ -35,6 +35,11 @@ pub trait Problem {
         None
     }
 
+    /// Returns whether a stop was requested. It is asked within each step; the search then rejects the step.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
     /// Adds `factor` times the gradient at `x` of the constraint with that key.
     fn add_gradient(&mut self, x: &[f64], key: usize, factor: f64, gradient: &mut [f64]);
 }
@@ -142,7 +147,7 @@ impl SqpResult {
             (true, false) => false,
             (false, false) => violation < self.violation,
         };
-        if better {
+        if better && objective.is_finite() {
             let (iterations, status) = (self.iterations, self.status);
             *self = Self { iterations, status, ..Self::new(x, objective, violation) };
         }
@@ -282,9 +287,10 @@ impl Minimizer {
             entries: &rows.entries,
             radius: self.radius,
             price: self.price,
+            is_stopped: &|| problem.is_stopped(),
         };
         let Some(step) = subproblem.solve() else {
-            // Rounding error in the subproblem: restart with a new model and a smaller trust region.
+            // Rounding error in the subproblem, or a stop: restart with a new model and a smaller trust region.
             hessian.reset();
             self.radius *= 0.25;
             return (self.radius < LEAST_RADIUS).then_some(SolverStatus::Stalled);

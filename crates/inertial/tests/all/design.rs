@@ -346,7 +346,11 @@ fn an_interrupted_search_keeps_its_best() {
     });
     let best = std::sync::Mutex::new(Vec::new());
     let watch = |p: inertial::excitation::Progress| {
-        best.lock().unwrap().push(p.best);
+        let mut best = best.lock().unwrap();
+        // The search also asks within its steps.
+        if p.steps > best.len() {
+            best.push(p.best);
+        }
         p.steps < 5
     };
     let found = design(&[subject], &limits, &CollisionModel::default(), &options, &watch).unwrap();
@@ -354,6 +358,73 @@ fn an_interrupted_search_keeps_its_best() {
     assert_eq!(best.len(), 5);
     // The final check may have reduced the motion slightly.
     assert!(found.criterion < best[0] + 1e-9 && found.criterion < best[4] + 0.01);
+}
+
+/// Tests that a search is asked within a step, ends without taking another one, and still returns a motion within the limits.
+#[test]
+fn a_search_stops_within_a_step() {
+    let arm = robot("planar-2r");
+    let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
+    for (starts, last) in [(1, 1), (1, 20), (4, 1), (4, 50)] {
+        let options = quick().with(|o| {
+            o.starts = starts;
+            o.iterations = 40;
+        });
+        let calls = std::sync::Mutex::new((0, 0));
+        let watch = |p: inertial::excitation::Progress| {
+            let mut calls = calls.lock().unwrap();
+            *calls = (calls.0 + 1, p.steps);
+            calls.0 < last
+        };
+        let found =
+            design(std::slice::from_ref(&subject), &limits, &CollisionModel::default(), &options, &watch)
+                .unwrap();
+        let (calls, steps) = calls.into_inner().unwrap();
+        // After the stop, each search ends its step.
+        assert!(calls <= last + 2 * starts && steps < last.max(2 * starts), "{calls} {steps}");
+        assert!(found.criterion.is_finite() && found.usage.iter().all(|u| u.used <= 1.0));
+        assert!(!found.converged);
+    }
+}
+
+/// Returns a chain of revolute joints.
+fn chain(joints: usize) -> Mechanism {
+    use std::fmt::Write as _;
+    let mut text = String::from("<robot name=\"c\"><link name=\"l0\"/>");
+    for i in 1..=joints {
+        let _ = write!(
+            text,
+            r#"<link name="l{i}"><inertial><origin xyz="0.1 0.01 0.02"/><mass value="1"/>
+            <inertia ixx="0.01" iyy="0.011" izz="0.012" ixy="0" ixz="0" iyz="0"/></inertial></link>
+            <joint name="j{i}" type="revolute"><parent link="l{}"/><child link="l{i}"/>
+            <origin xyz="0.2 0 0.1" rpy="0.3 0.2 {}"/><axis xyz="{} {} 1"/>
+            <limit lower="-1" upper="1" effort="10" velocity="2"/></joint>"#,
+            i - 1,
+            0.2 * (i % 7) as f64,
+            i % 3,
+            i % 2
+        );
+    }
+    read(&(text + "</robot>")).unwrap().build(&BuildOptions::default()).unwrap()
+}
+
+/// Tests that the size of a design is checked before its memory is allocated.
+#[test]
+fn designs_of_large_robots_are_refused() {
+    let large = chain(80);
+    let (own, limits) = (subject(&large), coordinates(&large, &DefaultLimits::default()));
+    let message = refused(&own, &limits, &CollisionModel::default(), &quick());
+    assert!(message.contains("takes too long") || message.contains("too large for this design"), "{message}");
+    let arm = robot("planar-2r");
+    let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
+    // Two coordinates with about two functions for each harmonic.
+    let many = quick().with(|o| (o.family, o.starts) = (Family::Fourier { harmonics: 500 }, 100));
+    let message = refused(&subject, &limits, &CollisionModel::default(), &many);
+    assert!(message.contains("too many variables"), "{message}");
+    let long =
+        quick().with(|o| (o.duration, o.rate, o.family) = (3600.0, 50.0, Family::Fourier { harmonics: 500 }));
+    let message = refused(&subject, &limits, &CollisionModel::default(), &long);
+    assert!(message.contains("the motion is too long"), "{message}");
 }
 
 #[test]

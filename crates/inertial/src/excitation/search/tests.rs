@@ -192,3 +192,13 @@ fn information_is_that_of_the_stacked_regressor() {
     // the axis.
     assert_eq!(m.columns.absorbed.len(), 2);
 }
+
+#[test]
+fn constraints_farthest_from_active_are_left_out() {
+    let near = |f: usize, value: f64| Near { f, i: 0, value, entries: 10 };
+    let all = vec![near(0, -0.1), near(1, -0.4), near(2, 0.2), near(3, -0.3)];
+    assert_eq!(most_binding(all.clone(), 40), all);
+    assert_eq!(most_binding(all.clone(), 39), [all[0], all[2], all[3]]);
+    assert_eq!(most_binding(all.clone(), 20), [all[0], all[2]]);
+    assert_eq!(most_binding(all, 9), []);
+}
