@@ -257,7 +257,10 @@ impl Recording {
         let mut closed_q = Vec::new();
         if let Some(closed) = equations.closed() {
             closed_q.resize(count * mechanism.nq(), 0.0);
-            closed.follow(&mut closed.workspace(), closed.assembled(), &log.q, &mut closed_q)?;
+            let start = log.t.first().copied().unwrap_or_default();
+            closed
+                .follow(&mut closed.workspace(), closed.assembled(), &log.q, &mut closed_q)
+                .at(format_args!("samples from t = {start} s"))?;
         }
         let q = if equations.closed().is_some() { &closed_q } else { &log.q };
         let forces = self.forces(equations, log, q)?;

@@ -24,6 +24,7 @@ pub use algorithms::tetrahedral::{
     PSEUDO_INERTIA_ENTRIES, parameters_from_pseudo_inertia, pseudo_inertia_entries, tetrahedral_regressor,
 };
 pub use algorithms::wrench::{Frame, base_wrench, base_wrench_regressor};
+pub(crate) use closure::PathLength;
 pub use closure::{ClosedChunk, ClosedMechanism, ClosedWorkspace, MotionKind};
 pub use inverse::batch::PackedChunk;
 pub use inverse::frame_motion::FrameMotion;

@@ -1,7 +1,7 @@
 //! Sensor readings for prescribed motion, by inverse dynamics.
 
 use super::{JointForces, Standstill};
-use crate::dynamics::{ClosedMechanism, ClosedWorkspace};
+use crate::dynamics::{ClosedMechanism, ClosedWorkspace, PathLength};
 use crate::mechanism::Base;
 use crate::{Error, Result};
 
@@ -69,6 +69,7 @@ pub struct Prescribed<'c, 'm> {
     forces: JointForces,
     /// Closed configuration of the last sample, from which the next one is computed.
     q: Vec<f64>,
+    path: PathLength,
     target: Vec<f64>,
     v: Vec<f64>,
     a: Vec<f64>,
@@ -86,6 +87,7 @@ impl<'c, 'm> Prescribed<'c, 'm> {
             workspace: closed.workspace(),
             forces,
             q: closed.assembled().to_vec(),
+            path: PathLength::default(),
             target: vec![0.0; closed.independent_positions().len()],
             v: zeros.clone(),
             a: zeros.clone(),
@@ -100,7 +102,7 @@ impl<'c, 'm> Prescribed<'c, 'm> {
         for (target, &k) in self.target.iter_mut().zip(closed.independent_positions()) {
             *target = reading.q[k];
         }
-        closed.move_to(ws, &mut self.q, &self.target)?;
+        closed.move_along(&mut self.path, ws, &mut self.q, &self.target)?;
         reading.q.copy_from_slice(&self.q);
         let Self { v, a, tau, extra, q, .. } = self;
         for (i, &k) in closed.independent().iter().enumerate() {

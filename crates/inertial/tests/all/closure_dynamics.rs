@@ -9,7 +9,7 @@ use crate::machines;
 use crate::common::{Rng, assert_close, reference_regressor, reference_rnea};
 use inertial::dynamics::{ClosedMechanism, ClosedWorkspace, Frame, Samples, Workspace};
 use inertial::mechanism::read::{model, no_includes};
-use inertial::mechanism::{BodyKind, BuildOptions, JointType, Mechanism, MechanismBuilder};
+use inertial::mechanism::{BodyKind, BuildOptions, JointType, Mechanism, MechanismBuilder, builtin};
 use inertial::spatial::{Force, Inertia};
 use nalgebra::{DMatrix, DVector, Vector3};
 
@@ -379,4 +379,21 @@ fn a_log_of_the_independent_joints_is_followed_on_one_branch() {
     far[3 * n] += 3.0;
     let error = closed.follow(&mut ws, closed.assembled(), &far, &mut q).unwrap_err().to_string();
     assert!(error.contains("sample 4: the mechanism cannot reach"), "{error}");
+}
+
+/// Tests that the work of a whole log is bounded, not only that of each sample.
+#[test]
+fn a_log_that_jumps_in_every_sample_is_refused() {
+    let mechanism = builtin::get("four-bar").unwrap().build(&BuildOptions::default()).unwrap();
+    let closed = ClosedMechanism::new(&mechanism).unwrap();
+    let mut ws = closed.workspace();
+    let start = closed.assembled()[closed.independent_positions()[0]];
+    // Each jump needs more than 1000 rad / 0.3 rad = 3333 steps and less than the 10 000 steps of one sample: 100 000 steps are not
+    // enough for thirty of them, but for the first ten.
+    let positions: Vec<f64> = (0..31).map(|s| start + 1000.0 * f64::from(s % 2)).collect();
+    let mut q = vec![0.0; positions.len() * mechanism.nq()];
+    let error = closed.follow(&mut ws, closed.assembled(), &positions, &mut q).unwrap_err().to_string();
+    let sample: usize = error.strip_prefix("sample ").unwrap().split(':').next().unwrap().parse().unwrap();
+    assert!((11..=31).contains(&sample) && error.contains("move too far between samples"), "{error}");
+    closed.follow(&mut ws, closed.assembled(), &positions[..11], &mut q[..11 * mechanism.nq()]).unwrap();
 }

@@ -2,6 +2,7 @@
 //! coordinates.
 
 use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
+use super::path::PathLength;
 use super::projection::{ChunkMemory, ProjectedBlock};
 use crate::dynamics::simd::{Lane, PlainFour, dispatch};
 use crate::dynamics::{Four, PackedChunk, PackedLayout, Samples, expect_len};
@@ -58,7 +59,8 @@ impl ClosedMechanism<'_> {
     ///
     /// The first configuration is reached from `from`, a closed configuration such as [`Self::assembled`], and each
     /// other one from its predecessor, so all lie on one assembly branch. If a log contains the positions of all
-    /// joints, [`Self::close`] from the measured positions gives the same result.
+    /// joints, [`Self::close`] from the measured positions gives the same result. The number of steps is bounded by 100 000 and 10 for
+    /// each sample.
     pub fn follow(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -78,11 +80,12 @@ impl ClosedMechanism<'_> {
             )));
         }
         let (mut before, mut left) = (from, q);
+        let mut path = PathLength::default();
         for sample in 0..count {
             let (now, rest) = left.split_at_mut(nq);
             now.copy_from_slice(before);
             let target = &positions[sample * width..(sample + 1) * width];
-            self.move_to(workspace, now, target).map_err(|error| at_sample(error, sample))?;
+            self.move_along(&mut path, workspace, now, target).map_err(|error| at_sample(error, sample))?;
             (before, left) = (now, rest);
         }
         Ok(())

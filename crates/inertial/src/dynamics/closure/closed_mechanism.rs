@@ -90,6 +90,8 @@ pub struct ClosedWorkspace {
     pub(super) trial: Vec<f64>,
     /// Current and trial configuration of a continuation.
     pub(super) path: [Vec<f64>; 2],
+    /// Number of steps of all continuations.
+    pub(super) steps: usize,
     pub(super) difference: Vec<f64>,
     /// Velocities of the tree.
     pub(super) v: Vec<f64>,
@@ -302,6 +304,7 @@ impl<'m> ClosedMechanism<'m> {
             step: vec![0.0; nv],
             trial: vec![0.0; self.mechanism().nq()],
             path: [vec![0.0; self.mechanism().nq()], vec![0.0; self.mechanism().nq()]],
+            steps: 0,
             difference: vec![0.0; nv],
             v: vec![0.0; nv],
             a: vec![0.0; nv],

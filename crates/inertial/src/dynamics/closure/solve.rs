@@ -112,6 +112,7 @@ impl ClosedMechanism<'_> {
         let mut limit = LARGEST_STEP;
         at.copy_from_slice(q);
         for _ in 0..MOST_STEPS {
+            workspace.steps += 1;
             self.difference(workspace, at, target);
             self.velocity_map(workspace, at)?;
             multiply(&workspace.map, &workspace.difference, &mut workspace.step);
