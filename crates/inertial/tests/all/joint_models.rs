@@ -335,6 +335,39 @@ fn terms_by_formula_take_part() {
     }
 }
 
+/// Tests each limit of a joint model at its value and one above it.
+#[test]
+fn joint_models_beyond_a_limit_are_refused() {
+    let mechanism = model("planar-2r");
+    let joint = &mechanism.velocity_names()[0];
+    let parse = |text: &str| JointModel::parse(&mechanism, JointTerms::default(), text);
+    let refused = |text: &str, message: &str| {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.contains(message) && !error.contains('\n'), "{error}");
+    };
+    let term = |k: usize, formula: &str| {
+        format!("[[term]]\njoint = \"{joint}\"\nname = \"n{k}\"\nformula = \"{formula}\"\n")
+    };
+    let terms = |count: usize| (0..count).map(|k| term(k, &format!("sin({k}*q1)"))).collect::<String>();
+    assert_eq!(parse(&terms(300)).unwrap().given.len(), 300);
+    refused(&terms(301), "301 terms, expected at most 300");
+    let columns = |count: usize| {
+        let names: Vec<String> = (0..count).map(|k| format!("log.c{k}")).collect();
+        term(0, &names.join("+"))
+    };
+    assert_eq!(parse(&columns(1000)).unwrap().columns.len(), 1000);
+    refused(&columns(1001), "log.c1000: expected at most 1000 columns of the log");
+    // Every definition has as many brackets as a formula may have.
+    let nested = |count: usize| {
+        let (open, close) = ("(".repeat(99), ")".repeat(99));
+        let define = (1..count).map(|k| format!("a{k} = \"{open}a{}{close}\"\n", k + 1)).collect::<String>();
+        format!("[define]\n{define}a{count} = \"{open}q1{close}\"\n{}", term(0, "a1"))
+    };
+    assert!(parse(&nested(20)).is_ok());
+    refused(&nested(21), "a21: more than 20 definitions within each other");
+    refused(&nested(20_000), "a21: more than 20 definitions within each other");
+}
+
 #[test]
 fn filtered_equations_hold_for_measured_forces() {
     let mechanism = model("puma560");

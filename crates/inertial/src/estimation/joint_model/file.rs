@@ -10,6 +10,16 @@ use crate::estimation::joint_model::terms::{Coupling, GivenTerm, JointModel, Joi
 use crate::mechanism::Mechanism;
 use crate::{Error, Place, Result};
 
+/// Maximum number of terms: the time to find dependent terms grows with its cube.
+const MOST_TERMS: usize = 300;
+
+/// Maximum number of different columns of the log in all formulas.
+const MOST_COLUMNS: usize = 1000;
+
+/// Maximum number of definitions within each other, each with up to a hundred levels of brackets. It prevents a stack overflow of the
+/// parser.
+const DEEPEST: usize = 20;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -69,6 +79,10 @@ impl JointModel {
                 e.message().replace('\n', " "),
             )
         })?;
+        if file.term.len() > MOST_TERMS {
+            let found = file.term.len();
+            return Err(Error::InvalidOption(format!("{found} terms, expected at most {MOST_TERMS}")));
+        }
         let names = Names {
             positions: mechanism.position_names(),
             velocities: mechanism.velocity_names(),
@@ -138,6 +152,11 @@ impl Names<'_> {
                 self.fail(Error::InvalidOption(format!("{name} is defined by itself")));
                 return None;
             }
+            if self.open.borrow().len() >= DEEPEST {
+                let message = format!("{name}: more than {DEEPEST} definitions within each other");
+                self.fail(Error::InvalidOption(message));
+                return None;
+            }
             self.open.borrow_mut().push(name.to_owned());
             let formula = Expression::parse(text, |inner| self.meaning(inner));
             self.open.borrow_mut().pop();
@@ -152,6 +171,11 @@ impl Names<'_> {
         if let Some(column) = name.strip_prefix("log.").filter(|c| !c.is_empty()) {
             let mut columns = self.columns.borrow_mut();
             let known = columns.iter().position(|c| c == column);
+            if known.is_none() && columns.len() >= MOST_COLUMNS {
+                let message = format!("log.{column}: expected at most {MOST_COLUMNS} columns of the log");
+                self.fail(Error::InvalidOption(message));
+                return None;
+            }
             let index = known.unwrap_or_else(|| {
                 columns.push(column.to_owned());
                 columns.len() - 1
