@@ -150,20 +150,28 @@ impl<'a> CsvReader<'a> {
     /// Skips blank lines and comments. Returns the next line, and the comment before it without its mark.
     fn skip_to_table(&mut self) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
         let mut comment = None;
+        // Start of the line within the text, and size of the text before that was removed. Lines are removed together: removing each
+        // one would move the rest of the text once per line.
+        let (mut start, mut removed) = (0, 0);
         loop {
-            let end = match memchr::memchr(b'\n', &self.text) {
-                Some(end) => end,
+            if removed + start > MOST_BLANK {
+                return Err(self.too_blank());
+            }
+            let end = match memchr::memchr(b'\n', &self.text[start..]) {
+                Some(end) => start + end,
                 None if self.ended => self.text.len(),
                 None => {
+                    self.text.drain(..start);
+                    (start, removed) = (0, removed + start);
                     self.fill()?;
                     continue;
                 }
             };
-            if self.text.starts_with(BYTE_ORDER_MARK) {
-                self.text.drain(..BYTE_ORDER_MARK.len());
+            let line = &self.text[start..end];
+            if line.starts_with(BYTE_ORDER_MARK) {
+                start += BYTE_ORDER_MARK.len();
                 continue;
             }
-            let line = &self.text[..end];
             match line.trim_ascii() {
                 [] if self.ended && end == self.text.len() => {
                     let message = "is empty; expected a header such as t,q1,tau1";
@@ -171,10 +179,20 @@ impl<'a> CsvReader<'a> {
                 }
                 [] => {}
                 [b'#' | b'%', text @ ..] => comment = Some(text.trim_ascii().to_vec()),
-                _ => return Ok((line.to_vec(), comment)),
+                _ => {
+                    let line = line.to_vec();
+                    self.text.drain(..start);
+                    return Ok((line, comment));
+                }
             }
-            self.drop_line();
+            start = self.text.len().min(end + 1);
+            self.line += 1;
         }
+    }
+
+    fn too_blank(&self) -> Error {
+        let message = format!("{} MB of empty lines: is this a log?", MOST_BLANK >> 20);
+        Error::read(Place::file(&self.file).row(self.line), message)
     }
 
     /// Removes the lines before the header; returns whether there were any. If the first two lines are a header and a row, no others are
@@ -312,8 +330,7 @@ impl Reader for CsvReader<'_> {
                 }
                 self.blank += end;
                 if self.blank > MOST_BLANK {
-                    let message = format!("{} MB of empty lines: is this a log?", MOST_BLANK >> 20);
-                    return Err(Error::read(Place::file(&self.file).row(self.line), message));
+                    return Err(self.too_blank());
                 }
             } else if self.ended {
                 return Ok(None);

@@ -43,6 +43,36 @@ fn units_below_the_header() {
     }
 }
 
+/// Tests that empty lines before the header are skipped together, and that their size is bounded. Removing them one by one would move
+/// some terabytes here.
+#[test]
+fn empty_lines_before_the_header_are_bounded() {
+    const MOST: usize = 64 << 20;
+    let table = |size: usize| {
+        // Lines of 64 bytes.
+        let mut text = [b" ".repeat(63), vec![b'\n']].concat().repeat(MOST / 64);
+        text.extend(b"\n".repeat(size - MOST));
+        text.extend(b"t,q1\n0,1\n0.01,2\n");
+        text
+    };
+    let log = Log::collect(CsvReader::new(&table(MOST)[..], "log.csv").unwrap()).unwrap();
+    assert_eq!(
+        (log.names(), log.column("q1").unwrap()),
+        (&["t".to_owned(), "q1".to_owned()][..], &[1.0, 2.0][..])
+    );
+    let error = CsvReader::new(&table(MOST + 1)[..], "log.csv").err().unwrap().to_string();
+    assert_eq!(error, format!("log.csv: row {}: 64 MB of empty lines: is this a log?", MOST / 64 + 2));
+}
+
+/// Tests that rows have the numbers of their lines after empty lines, comments and marks in any order.
+#[test]
+fn skipped_lines_are_counted() {
+    let blank = "\n".repeat(70_000);
+    let text = format!("\u{feff}{blank}# made by hand\n{blank}t,q1\n0,1\n0.01,x\n");
+    let error = CsvReader::new(text.as_bytes(), "log.csv").and_then(Log::collect).unwrap_err().to_string();
+    assert!(error.contains("row 140004"), "{error}");
+}
+
 #[test]
 fn dates_with_points_are_times() {
     let text = "Zeit;eff_1;pos_1\n29.02.2024 12:30:15,250;1,5;2\n29.02.2024 12:30:15,260;1,5;2\n";
