@@ -8,6 +8,7 @@ use std::path::Path;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::columns::unit_suffix;
+use crate::formats::gzip::Gzip;
 use crate::formats::read_ahead::ReadAhead;
 use crate::formats::text::cells::{Fault, Separator, cells, number, parse_line};
 use crate::formats::text::{dialect, preamble};
@@ -81,7 +82,7 @@ impl CsvReader<'static> {
     pub(crate) fn ahead(stream: impl Read + Send + 'static, name: String) -> Result<Self> {
         let (stream, packed) = sniff(stream, &name)?;
         if packed {
-            Self::start(Box::new(ReadAhead::new(flate2::bufread::MultiGzDecoder::new(stream))), name)
+            Self::start(Box::new(ReadAhead::new(Gzip::new(stream))), name)
         } else {
             Self::start(Box::new(ReadAhead::new(stream)), name)
         }
@@ -102,7 +103,7 @@ impl<'a> CsvReader<'a> {
         let name = name.into();
         let (stream, packed) = sniff(stream, &name)?;
         if packed {
-            Self::start(Box::new(flate2::bufread::MultiGzDecoder::new(stream)), name)
+            Self::start(Box::new(Gzip::new(stream)), name)
         } else {
             Self::start(Box::new(stream), name)
         }
