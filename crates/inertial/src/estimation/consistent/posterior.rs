@@ -1,8 +1,10 @@
 //! Posterior of consistent bodies: credible intervals that respect the boundary of the feasible set.
 //!
 //! The posterior is `exp(−cost)` of the consistent estimator over the parameters of consistent bodies: Gaussian data and the prior
-//! `det(P)^w exp(−w tr(P₀⁻¹ P))` of each body (a Wishart distribution, for `w = 1` with 7 degrees of freedom and its mode at the
-//! prior body). Standard errors describe a Gaussian that ignores the boundary. Near the boundary, only the intervals of the
+//! `det(P)^w exp(−c tr(P₀⁻¹ P))` of each body. This is a Wishart distribution with `2w + 5` degrees of freedom and the mean
+//! `(w + 5/2) P₀/c`. For `w ≥ 1` the mean is the prior body: with the `c = w` of the estimator, which has its mode there, the mean
+//! would be 3.5 times as heavy for `w = 1`, because most consistent bodies are heavier than a given one. Weaker priors are guesses;
+//! their mean is `P₀/√w`, so that they are flat in the limit. Standard errors describe a Gaussian that ignores the boundary. Near the boundary, only the intervals of the
 //! posterior are valid. Correlated residuals are treated as in the standard errors: along each principal axis of the information
 //! of the data, the variance is that of the jackknife over blocks of the logs.
 
@@ -38,6 +40,9 @@ const MOST_THINNED: usize = 64;
 /// Information, relative to the largest with columns of unit length, below which a direction counts as not excited.
 const SEEN: f64 = 1e-12;
 
+/// Degrees of freedom of the Wishart distribution of a pseudo-inertia with a constant density: its size plus one.
+const DIMENSIONS: f64 = 5.0;
+
 /// Options of the posterior.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -66,7 +71,7 @@ pub struct CredibleInterval {
     pub name: String,
     /// Kind of the value. A base parameter can have the name of a plain parameter.
     pub kind: IntervalKind,
-    /// Lower end. The value is below it with half of the remaining probability.
+    /// Lower end of the shortest interval with the probability.
     pub lower: f64,
     /// Median.
     pub median: f64,
@@ -113,7 +118,11 @@ pub fn posterior(
     let factor = calibrated(&rows, squares, &independent, &fit.covariance)?;
     let prior_weight = options.prior_weight.unwrap_or(wanted.prior_weight);
     let wanted = Consistency { prior_weight, ..wanted };
-    let problem = ConsistentProblem::with_factor(equations, summary, squares, &wanted, &factor)?;
+    let mut problem = ConsistentProblem::with_factor(equations, summary, squares, &wanted, &factor)?;
+    for cone in problem.conic.cones.iter_mut().filter(|cone| cone.prior_weight > 0.0) {
+        let weight = cone.prior_weight;
+        cone.prior *= (weight + DIMENSIONS / 2.0) / weight * weight.min(1.0).sqrt();
+    }
     let start = problem.solve(&wanted, |_, _| true)?.x;
     let bodies: Vec<_> = bodies(equations.mechanism()).collect();
     let mut names: Vec<_> = equations.names.iter().map(|name| (name.clone(), IntervalKind::Base)).collect();
@@ -135,11 +144,11 @@ pub fn posterior(
         }
     });
     let effective_points = chain.effective();
-    let tail = 0.5 * (1.0 - options.level);
     let points = chain.points();
     let intervals = names.into_iter().zip(chain.values).map(|((name, kind), mut values)| {
         values.sort_by(f64::total_cmp);
-        let [lower, median, upper] = [tail, 0.5, 1.0 - tail].map(|p| quantile(&values, p));
+        let [lower, upper] = shortest(&values, options.level);
+        let median = quantile(&values, 0.5);
         CredibleInterval { name, kind, lower, median, upper }
     });
     Ok(Posterior { level: options.level, points, effective_points, intervals: intervals.collect() })
@@ -218,6 +227,15 @@ fn sample(
             });
         }
     }
+}
+
+/// Returns the shortest interval that contains the given share of sorted values. Near a boundary of the possible values it reaches the
+/// boundary, where an interval with equal tails would exclude it.
+fn shortest(sorted: &[f64], share: f64) -> [f64; 2] {
+    let inside = (share * (sorted.len() - 1) as f64).round() as usize;
+    let ends = sorted.iter().zip(&sorted[inside..]).map(|(&low, &high)| [low, high]);
+    let widths = |[low, high]: &[f64; 2]| high - low;
+    ends.min_by(|a, b| widths(a).total_cmp(&widths(b))).unwrap_or([f64::NAN; 2])
 }
 
 /// Returns the quantile of sorted values at the given probability.
