@@ -209,7 +209,7 @@ pub(crate) fn deviations(
     if let (share, Some(value)) = best {
         let apart = LAGS.into_iter().map(|lag| (lag - value).abs()).filter(|gap| *gap > 0.0);
         // The true lag is between the neighbouring candidates: a tenth of that distance is a sufficient initial error.
-        let std_error = 0.1 * apart.fold(value.abs(), f64::min);
+        let std_error = (0.1 * apart.fold(value.abs(), f64::min)).hypot(excerpt.rounding_of_lags());
         out.push(Deviation {
             kind: DeviationKind::Lag,
             of: None,

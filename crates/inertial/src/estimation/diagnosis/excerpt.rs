@@ -31,7 +31,7 @@ pub struct Excerpt {
     before: Motion,
     after: Motion,
     between: Vec<f64>,
-    /// Forces delayed by each of [`LAGS`], one after another.
+    /// Forces delayed by each of [`LAGS`], one after another, rounded to whole samples.
     pub(crate) tau_later: Vec<f64>,
     pub(crate) keep: Vec<bool>,
     pub(crate) columns: Vec<f64>,
@@ -95,12 +95,10 @@ impl Motion {
     }
 }
 
-/// Returns the samples on either side of a lag (in samples) after a sample, and the share of the second. Outside of the available samples,
-/// the last one is used.
-fn lagged(s: usize, lag: f64, last: usize) -> (usize, usize, f64) {
-    let at = (s as f64 + lag).clamp(0.0, last as f64);
-    let before = at.floor() as usize;
-    (before, (before + 1).min(last), at.fract())
+/// Returns the sample that is nearest to a lag (in samples) after a sample, among the available ones. Interpolation would average
+/// the noise of neighbouring samples, so that a lag would seem to reduce the residual.
+fn lagged(s: usize, lag: f64, last: usize) -> usize {
+    (s as f64 + lag.round()).clamp(0.0, last as f64) as usize
 }
 
 impl Excerpt {
@@ -132,8 +130,7 @@ impl Excerpt {
             motions[s - 1..=s + 1].fill(true);
             forces[s] = true;
             for lag in LAGS {
-                let (before, after, _) = lagged(s, lag / (step * stride as f64), centres.len() - 1);
-                (forces[before], forces[after]) = (true, true);
+                forces[lagged(s, lag / (step * stride as f64), centres.len() - 1)] = true;
             }
         }
         let smooth = |all: &[f64], used: &[bool]| -> Vec<f64> {
@@ -187,8 +184,7 @@ impl Excerpt {
             self.after.add(band, s + 1);
             self.between.push(2.0 * step);
             for lag in LAGS {
-                let (before, after, share) = lagged(s, lag / step, last);
-                self.tau_later.extend(tau(before).iter().zip(tau(after)).map(|(a, b)| a + share * (b - a)));
+                self.tau_later.extend_from_slice(tau(lagged(s, lag / step, last)));
             }
             match band.keep {
                 Some(keep) => self.keep.extend_from_slice(band.of(keep, s)),
@@ -203,6 +199,12 @@ impl Excerpt {
     /// Returns the samples in the low band, if there are any.
     pub(crate) fn low_band(&self) -> Option<&Self> {
         self.low.as_deref()
+    }
+
+    /// Returns the standard deviation (s) of the rounding of [`LAGS`] to whole samples.
+    pub(crate) fn rounding_of_lags(&self) -> f64 {
+        let largest = self.between.iter().fold(0.0_f64, |most, between| most.max(0.5 * between));
+        largest / 12.0_f64.sqrt()
     }
 
     /// Returns the forces delayed by one of [`LAGS`].
