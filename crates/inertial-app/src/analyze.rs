@@ -112,7 +112,8 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let mut analysis = analyze(&model.mechanism, &wanted).at(&model.label)?;
     let assumed = options.total_momentum.is_none() && wanted.total_momentum == TotalMomentum::Any;
     if assumed && analysis.total_momentum.is_some() && model.mechanism.base() == Base::Floating {
-        analysis.warnings.push(Warning::NoWheels);
+        let has_wheels = !model.mechanism.wheels().is_empty();
+        analysis.warnings.push(if has_wheels { Warning::WheelsIgnored } else { Warning::NoWheels });
     }
     let Some(other) = &options.compare else {
         return Ok(Outcome { analysis, compared_with: None, comparison: None });
@@ -125,9 +126,13 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     Ok(Outcome { analysis, compared_with: Some(label), comparison: Some(comparison) })
 }
 
-/// Returns the total momentum assumed by default: zero for a robot with wheels, otherwise any.
+/// Returns the total momentum assumed by default: zero for a robot with wheels and without loops, otherwise any.
 fn usual_momentum(mechanism: &Mechanism) -> TotalMomentum {
-    if mechanism.wheels().is_empty() { TotalMomentum::Any } else { TotalMomentum::Zero }
+    if mechanism.wheels().is_empty() || !mechanism.loops().is_empty() {
+        TotalMomentum::Any
+    } else {
+        TotalMomentum::Zero
+    }
 }
 
 /// Builds the setup to compare with.

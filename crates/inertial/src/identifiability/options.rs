@@ -135,6 +135,10 @@ pub(super) fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Res
         return Err(Error::Numeric("only a robot with a floating base can fly freely".into()));
     }
     if out.measured == Measured::Momentum {
+        if floating && !mechanism.loops().is_empty() && options.total_momentum != TotalMomentum::Any {
+            let message = "the momentum of a mechanism with loops is analysed for any total momentum only";
+            return Err(Error::Numeric(message.into()));
+        }
         out.conservation = conserved::law(mechanism, options.total_momentum, options.snap);
     }
     // Only ratios of parameters are identifiable then, so the combinations depend on the masses.

@@ -84,6 +84,8 @@ pub enum Warning {
     OnlyRatios,
     /// Momentum that is assumed to be known because the model has no wheels.
     NoWheels,
+    /// Momentum of a mechanism with loops and wheels, which is assumed to have any value.
+    WheelsIgnored,
     /// Masses of the model for which the rank is special.
     SpecialMasses {
         /// Rank with other masses.
@@ -119,6 +121,7 @@ impl Coded for Warning {
             Self::Moved { .. } => "moved",
             Self::OnlyRatios => "only-ratios",
             Self::NoWheels => "no-wheels",
+            Self::WheelsIgnored => "wheels-ignored",
             Self::SpecialMasses { .. } => "special-masses",
             Self::OnlyMotion => "only-motion",
             Self::RandomMasses => "random-masses",
@@ -210,6 +213,10 @@ impl fmt::Display for Warning {
             Self::NoWheels => f.write_str(
                 "the model has no wheels, so a known momentum (thrusters, a drift that is measured) is assumed; at zero total \
                  momentum only ratios of parameters are identifiable",
+            ),
+            Self::WheelsIgnored => f.write_str(
+                "the mechanism has loops, so a known momentum (thrusters, a drift that is measured) is assumed; at the momentum that \
+                 its wheels can store, fewer combinations are identifiable",
             ),
             Self::SpecialMasses { generic } => {
                 write!(f, "the masses of the model are special: with other masses the rank is {generic}")
