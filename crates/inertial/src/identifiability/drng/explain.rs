@@ -57,12 +57,14 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Returns the explanation with parameters in other units: new parameters are the old ones times `factors`.
+    /// Returns the explanation with parameters in other units: new parameters are the old ones times `factors`. The largest entry of each
+    /// vector becomes one.
     pub fn rescaled(mut self, factors: &[f64]) -> Self {
-        for reason in &mut self.reasons {
-            for (column, x) in &mut reason.vector {
-                *x *= factors[*column];
-            }
+        for Reason { vector, .. } in &mut self.reasons {
+            vector.iter_mut().for_each(|(column, x)| *x *= factors[*column]);
+            let largest =
+                vector.iter().map(|(_, x)| *x).fold(0.0, |a: f64, x| if x.abs() > a.abs() { x } else { a });
+            vector.iter_mut().for_each(|(_, x)| *x /= largest);
         }
         self
     }
@@ -103,6 +105,7 @@ pub fn explain<T: Written>(
         work.accept(&graph, &null_vectors(&graph));
     }
     work.out.explained = work.out.reasons.len();
+    work.simplify();
     if !work.is_done() {
         let null_space = computed();
         for least in STANDING_OUT {
@@ -116,6 +119,33 @@ pub fn explain<T: Written>(
 
 fn weight<T: Number>(vector: &[T]) -> f64 {
     vector.iter().map(|x| x.weight()).fold(0.0, f64::max)
+}
+
+/// Brings independent vectors to reduced echelon form, with the largest entries as pivots.
+fn reduce<T: Number>(vectors: &mut [Vec<T>]) {
+    for k in 0..vectors.len() {
+        let size = weight(&vectors[k]);
+        let largest =
+            (0..vectors[k].len()).max_by(|&a, &b| vectors[k][a].weight().total_cmp(&vectors[k][b].weight()));
+        let Some((pivot, inverse)) = largest.and_then(|c| Some((c, vectors[k][c].inverse()?))) else {
+            continue;
+        };
+        // Rounding errors must not become entries.
+        let row: Vec<T> = vectors[k]
+            .iter()
+            .map(|&x| if x.weight() > T::TOLERANCE * size { x * inverse } else { T::zero() })
+            .collect();
+        for (_, other) in vectors.iter_mut().enumerate().filter(|(i, _)| *i != k) {
+            let (factor, size) = (other[pivot], weight(other));
+            for (x, &y) in other.iter_mut().zip(&row) {
+                *x -= factor * y;
+                if x.weight() <= T::TOLERANCE * size {
+                    *x = T::zero();
+                }
+            }
+        }
+        vectors[k] = row;
+    }
 }
 
 struct Work<'a, T, H> {
@@ -168,21 +198,48 @@ impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
             self.out.unsound += 1;
             return;
         }
-        let size = weight(vector);
         if self.is_done() || !self.stands_out(vector, least) {
             return;
         }
         self.accepted.push(vector.to_vec());
-        let entries = vector.iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE * size);
-        let vector: Vec<(usize, f64)> = entries.map(|(c, x)| (c, x.written())).collect();
-        let blocks = self.mechanism.parameter_blocks().iter();
-        let touched = blocks.filter(|b| vector.iter().any(|(c, _)| (b.offset..b.offset + b.len).contains(c)));
-        let bodies = touched.map(|b| self.mechanism.bodies()[b.body].name.clone()).collect();
+        let (vector, bodies) = self.entries(vector);
         let joint = match principle {
             Principle::SharedPoints(contact) | Principle::AxialSliding(contact) => self.name(contact),
             _ => None,
         };
         self.out.reasons.push(Reason { principle: principle.name(), joint, bodies, kind: principle, vector });
+    }
+
+    /// Returns the nonzero entries of a vector and the names of the bodies that they belong to.
+    fn entries(&self, vector: &[T]) -> (Vec<(usize, f64)>, Vec<String>) {
+        let size = weight(vector);
+        let entries = vector.iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE * size);
+        let vector: Vec<(usize, f64)> = entries.map(|(c, x)| (c, x.written())).collect();
+        let blocks = self.mechanism.parameter_blocks().iter();
+        let touched = blocks.filter(|b| vector.iter().any(|(c, _)| (b.offset..b.offset + b.len).contains(c)));
+        let bodies = touched.map(|b| self.mechanism.bodies()[b.body].name.clone()).collect();
+        (vector, bodies)
+    }
+
+    /// Replaces the vectors with the same principle and bodies by a basis of the same span with few entries.
+    fn simplify(&mut self) {
+        let mut left: Vec<usize> = (0..self.accepted.len()).collect();
+        while let Some(&first) = left.first() {
+            let reasons = &self.out.reasons;
+            let same = |k: &usize| {
+                (reasons[*k].kind, &reasons[*k].bodies) == (reasons[first].kind, &reasons[first].bodies)
+            };
+            let (group, others): (Vec<usize>, Vec<usize>) = left.into_iter().partition(same);
+            left = others;
+            let mut vectors: Vec<Vec<T>> =
+                group.iter().map(|&k| std::mem::take(&mut self.accepted[k])).collect();
+            reduce(&mut vectors);
+            for (k, vector) in group.into_iter().zip(vectors) {
+                let (entries, bodies) = self.entries(&vector);
+                self.out.reasons[k] = Reason { vector: entries, bodies, ..self.out.reasons[k].clone() };
+                self.accepted[k] = vector;
+            }
+        }
     }
 
     fn name(&self, contact: Contact) -> Option<String> {
