@@ -52,6 +52,14 @@ def main():
     lists = {"timestamp": t, "observation.state": list(q), "observation.velocity": list(dq),
              "observation.effort": pyarrow.FixedSizeListArray.from_arrays(tau.ravel(), 3), "task": ["x"] * ROWS}
     pyarrow.parquet.write_table(pyarrow.table(lists), folder / "lists.parquet", row_group_size=700)
+    # Names of joints beside their numbers, in another order than the joints of the model: lists, and text columns.
+    order = [2, 0, 1]
+    listed = {"time": t, "name": [[JOINTS[k] for k in order]] * ROWS, "position": list(q[:, order]), "velocity": list(dq[:, order]),
+              "effort": list(tau[:, order])}
+    pyarrow.parquet.write_table(pyarrow.table(listed), folder / "names.parquet")
+    texts = {"time": t} | {f"name_{i}": [JOINTS[k]] * ROWS for i, k in enumerate(order)}
+    texts |= {f"{name}_{i}": values[:, k] for name, values in (("position", q), ("velocity", dq), ("effort", tau)) for i, k in enumerate(order)}
+    pyarrow.parquet.write_table(pyarrow.table(texts), folder / "name_columns.parquet", compression="zstd")
     flat = pyarrow.table({"t": t} | {f"{name}{k + 1}": values[:, k] for name, values in (("q", q), ("dq", dq), ("tau", tau)) for k in range(3)})
     for codec in ("zstd", "lz4", "snappy", "gzip"):
         for version in ("1.0", "2.0"):

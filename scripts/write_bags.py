@@ -23,6 +23,7 @@ START = 1000
 CUSTOM = {
     "robot_msgs/msg/Motor": "uint8 mode\nfloat32 q\nint16 temperature\nfloat64 tau_est\nfloat32[2] spare\n",
     "robot_msgs/msg/LowState": "uint8 LEVEL=3\nstring<=20 version\nbool ready\nMotor[] motor_state\nuint8[] blob\nfloat64 tick 1.5\n",
+    "robot_msgs/msg/Joints": "std_msgs/Header header\nstring[] joint_names\nfloat64[] positions\nfloat64[] efforts\n",
     "control_msgs/msg/InterfaceValue": "string[] interface_names\nfloat64[] values\n",
     "control_msgs/msg/DynamicJointState": "std_msgs/Header header\nstring[] joint_names\nInterfaceValue[] interface_values\n",
 }
@@ -79,10 +80,17 @@ def messages(types, ros1):
             interface_names=["position", "temperature", "effort"], values=numpy.array([signal(k, t), 20.0, signal(2 + k, t)]))
         return t_("control_msgs/msg/DynamicJointState")(header=head(t), joint_names=JOINTS, interface_values=[value(0), value(1)])
 
+    def joints(t):
+        # In another order than the joints of the model.
+        return t_("robot_msgs/msg/Joints")(
+            header=head(t), joint_names=JOINTS[::-1], positions=numpy.array([signal(1, t), signal(0, t)]),
+            efforts=numpy.array([signal(3, t), signal(2, t)]))
+
     return [
         ("/joint_states", "sensor_msgs/msg/JointState", 250, state), ("/ft", "geometry_msgs/msg/WrenchStamped", 100, wrench),
         ("/imu", "sensor_msgs/msg/Imu", 400, imu), ("/odom", "nav_msgs/msg/Odometry", 50, odometry),
         ("/low_state", "robot_msgs/msg/LowState", 125, low), ("/dynamic", "control_msgs/msg/DynamicJointState", 250, dynamic),
+        ("/joints", "robot_msgs/msg/Joints", 250, joints),
     ]
 
 

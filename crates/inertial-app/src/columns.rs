@@ -99,7 +99,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         s.every_topic = options.log != "-";
     });
     let mut reader = context.inputs.log(&options.log, &source)?;
-    let (names, is_named) = (reader.names().to_vec(), reader.is_named());
+    let (names, is_named, listed) = (reader.names().to_vec(), reader.is_named(), reader.joint_names());
     let selections: Vec<Selection> = (0..names.len()).map(|k| reader.selection(k)).collect();
     let until = |selection| selections.iter().take_while(|own| **own <= selection).count();
     // If only the time is read by default, the fields of the other topics are recognized, for a map.
@@ -118,7 +118,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         reader = context.inputs.log(&options.log, &source)?;
     }
     let source = source.with(|s| s.raw = false);
-    let recognition = Recognition::of(&names[..own], &source.joints);
+    let recognition = Recognition::with_joint_names(&names[..own], &source.joints, &listed);
     let mut used = None;
     let (targets, missing) = if !is_selected {
         let target = |c: &RecognizedColumn| c.target.clone().unwrap_or_else(|| c.name.clone());

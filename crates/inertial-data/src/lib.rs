@@ -32,6 +32,7 @@ mod columns;
 mod error;
 mod filter;
 mod formats;
+mod joint_names;
 mod log;
 mod options;
 mod prepare;
@@ -54,6 +55,7 @@ pub use formats::open::{FolderFiles, Source, open, open_as, with_standard_names}
 pub use formats::parquet::ParquetReader;
 pub use formats::timed_rows::TimedRows;
 pub use formats::write_parquet::write_parquet;
+pub use joint_names::JointNames;
 pub use log::Log;
 pub use options::{Cutoff, Filter, Options, Requirement};
 pub use prepare::fixed_lag::{FixedLag, StreamSample};

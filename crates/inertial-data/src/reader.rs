@@ -1,6 +1,7 @@
 //! Trait of log readers and the rows they return.
 
 use crate::Result;
+use crate::joint_names::JointNames;
 
 /// Consecutive rows of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,6 +63,11 @@ pub trait Reader: Send {
         Selection::Automatic
     }
 
+    /// Returns the names of joints that the log lists beside numbered columns, as far as they are known before its rows are read.
+    fn joint_names(&self) -> Vec<JointNames> {
+        Vec::new()
+    }
+
     /// Returns notes on assumptions about the columns, after rows were read.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -111,6 +117,10 @@ macro_rules! forward_reader {
 
             fn selection(&self, column: usize) -> Selection {
                 (**self).selection(column)
+            }
+
+            fn joint_names(&self) -> Vec<JointNames> {
+                (**self).joint_names()
             }
 
             fn notes(&self) -> Vec<String> {

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::columns::assignment::quantity_of;
+use crate::columns::assignment::{Style, quantity_of};
+use crate::columns::listed::{list_for, name_of, standard_names};
 use crate::columns::mapped::{Mapped, Renaming};
 use crate::columns::pattern::Pattern;
 use crate::columns::units::{self, Dimension, dimensions};
 use crate::error::nearest_hint;
+use crate::joint_names::JointNames;
 use crate::reader::Reader;
 use crate::{Error, Place, Result};
 
@@ -187,13 +189,23 @@ impl ColumnMap {
 
     /// Returns a reader of the same log with the standard names and units.
     pub fn apply<R: Reader>(&self, reader: R) -> Result<Mapped<R>> {
+        self.apply_for(reader, &[])
+    }
+
+    /// Returns a reader of the same log with the standard names and units; `joints` are the names of the model's joints if known. If the
+    /// log lists some of them, they name the columns of a pattern with `{i}`.
+    pub(crate) fn apply_for<R: Reader>(&self, reader: R, joints: &[String]) -> Result<Mapped<R>> {
         let log = Place::file(reader.file());
         let names = reader.names();
-        let mut targets: Vec<String> = names.iter().map(|name| self.renamed(name)).collect();
-        let mut own: Vec<Option<Assigned<'_>>> = names.iter().map(|_| None).collect();
+        let in_log = reader.joint_names();
+        let listed = self.in_model(&in_log);
         let mut renaming = Renaming::default();
+        let mut targets: Vec<String> = names.iter().map(|name| self.renamed(name)).collect();
+        self.name_standard(&listed, &mut targets, &mut renaming.notes);
+        let mut own: Vec<Option<Assigned<'_>>> = names.iter().map(|_| None).collect();
         for (target, entry) in &self.text.columns {
-            for one in self.assigned(target, entry, names, &log)? {
+            let assigned = self.assigned(target, entry, names, &log)?;
+            for one in self.named(assigned, target, entry.column(), &listed, joints, &mut renaming.notes) {
                 let k = one.column;
                 if let Some(other) = &own[k] {
                     let message = format!(
@@ -216,7 +228,12 @@ impl ColumnMap {
                 renaming.nanoseconds = Some(pair);
             }
         }
-        self.check_joints(names, &log)?;
+        self.check_joints(names, &in_log, &log)?;
+        let numbered = own
+            .iter()
+            .zip(names)
+            .filter_map(|(own, name)| Some((own.as_ref()?.target.as_str(), name.as_str())));
+        renaming.notes.extend(other_orders(&numbered.collect::<Vec<_>>(), names, &listed, joints));
         let styles: Vec<_> = own.iter().flatten().filter_map(|one| quantity_of(&one.target)).collect();
         for (target, _) in targets.iter_mut().zip(&own).filter(|(_, own)| own.is_none()) {
             // Columns by number and by joint name would be two definitions of the same quantity: the map counts.
@@ -237,13 +254,65 @@ impl ColumnMap {
             renaming.linear.push(own.as_ref().map_or((size, 0.0), |o| (size * o.scale, o.offset)));
         }
         renaming.names = targets;
+        renaming.listed = listed;
         Mapped::new(reader, renaming).checked()
     }
 
+    /// Returns the lists of joints with the names of the model.
+    fn in_model(&self, lists: &[JointNames]) -> Vec<JointNames> {
+        let named = |name: &String| self.text.joints.get(name).unwrap_or(name).clone();
+        let own =
+            |list: &JointNames| JointNames { names: list.names.iter().map(named).collect(), ..list.clone() };
+        lists.iter().map(own).collect()
+    }
+
+    /// Names the joints of the log's own columns `q1 …` by its list of joints, for quantities that the map does not define.
+    fn name_standard(&self, listed: &[JointNames], targets: &mut [String], notes: &mut Vec<String>) {
+        let is_defined = |symbol: &str| {
+            let is_own = |target: &String| {
+                target == symbol || quantity_of(target).is_some_and(|(own, _)| own == symbol)
+            };
+            self.text.columns.keys().any(is_own)
+        };
+        let found = standard_names(listed, &targets.iter().map(String::as_str).collect::<Vec<_>>());
+        for (target, (name, list)) in targets.iter_mut().zip(found).filter_map(|(t, found)| Some((t, found?)))
+        {
+            let Some((symbol, _)) = quantity_of(target).filter(|(symbol, _)| !is_defined(symbol)) else {
+                continue;
+            };
+            let note = format!("{symbol}: taken from {symbol}{{i}}, named by {}", list.source);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+            *target = name;
+        }
+    }
+
+    /// Gives the columns of a pattern with `{i}` to the joints that the log lists, if the model has some of them.
+    fn named<'m>(
+        &self,
+        mut assigned: Vec<Assigned<'m>>,
+        target: &str,
+        source: &str,
+        listed: &[JointNames],
+        joints: &[String],
+        notes: &mut Vec<String>,
+    ) -> Vec<Assigned<'m>> {
+        let list = list_for(listed, source, assigned.len()).filter(|_| source.contains("{i}"));
+        if let Some(list) = list.filter(|list| list.names.iter().any(|name| joints.contains(name))) {
+            for (one, name) in assigned.iter_mut().zip(&list.names) {
+                one.target = format!("{target}.{name}");
+            }
+            notes.push(format!("{target}: {source} of the column map, named by {}", list.source));
+        }
+        assigned
+    }
+
     /// Rejects names of joints that the log does not contain.
-    fn check_joints(&self, names: &[String], log: &Place) -> Result<()> {
+    fn check_joints(&self, names: &[String], listed: &[JointNames], log: &Place) -> Result<()> {
         let dotted = names.iter().filter_map(|n| n.split_once('.')).map(|(_, joint)| joint.to_owned());
-        let mut joints: Vec<String> = dotted.collect();
+        let listed = listed.iter().flat_map(|list| list.names.iter().cloned());
+        let mut joints: Vec<String> = dotted.chain(listed).collect();
         for entry in self.text.columns.values() {
             if let Ok(Some(found)) =
                 Pattern::parse(entry.column()).map(|p| p.and_then(|p| p.columns(names).ok()))
@@ -328,4 +397,37 @@ impl ColumnMap {
             _ => name.to_owned(),
         }
     }
+}
+
+/// Returns notes on quantities that a map numbers in another order than the log lists the joints. `numbered` has the targets of the map
+/// with their columns.
+fn other_orders(
+    numbered: &[(&str, &str)],
+    names: &[String],
+    listed: &[JointNames],
+    joints: &[String],
+) -> Vec<String> {
+    let mut out = Vec::new();
+    for quantity in ["q", "dq", "ddq", "tau"] {
+        let own =
+            numbered.iter().filter(|(target, _)| quantity_of(target) == Some((quantity, Style::Numbered)));
+        let mut columns: Vec<(usize, &JointNames, usize)> = own
+            .filter_map(|(target, column)| {
+                let (list, name) = name_of(listed, names, column)?;
+                let place = joints.iter().position(|joint| joint == name)?;
+                Some((target[quantity.len()..].parse().ok()?, list, place))
+            })
+            .collect();
+        columns.sort_by_key(|(number, ..)| *number);
+        if let Some(pair) = columns.windows(2).find(|pair| pair[0].2 >= pair[1].2) {
+            let list = pair[0].1;
+            out.push(format!(
+                "{quantity}: numbered by the column map in the order of the model's joints, although {} lists them as {}; use \
+                 {quantity}.JOINT for other columns",
+                list.source,
+                list.names.join(" ")
+            ));
+        }
+    }
+    out
 }

@@ -1,5 +1,6 @@
 //! Log with renamed columns and converted units.
 
+use crate::joint_names::JointNames;
 use crate::reader::{LogRows, Reader};
 use crate::{Place, Result};
 
@@ -15,6 +16,8 @@ pub struct Mapped<R> {
     stamps: Option<usize>,
     notes: Vec<String>,
     advice: Option<String>,
+    /// Names of joints for columns that are still numbered.
+    listed: Vec<JointNames>,
     selected: Vec<usize>,
     /// Whether the nanoseconds are read although they were not selected.
     added: bool,
@@ -29,6 +32,7 @@ pub(crate) struct Renaming {
     pub stamps: Option<usize>,
     pub notes: Vec<String>,
     pub advice: Option<String>,
+    pub listed: Vec<JointNames>,
 }
 
 /// Minimum stamps since 1970 in nanoseconds, microseconds and milliseconds (1973), and the size of the unit in seconds. Stamps in
@@ -38,9 +42,9 @@ const SINCE_1970: [(f64, f64, &str); 3] =
 
 impl<R: Reader> Mapped<R> {
     pub(crate) fn new(reader: R, renaming: Renaming) -> Self {
-        let Renaming { names, linear, nanoseconds, stamps, notes, advice } = renaming;
+        let Renaming { names, linear, nanoseconds, stamps, notes, advice, listed } = renaming;
         let selected = (0..names.len()).collect();
-        Self { reader, names, linear, nanoseconds, stamps, notes, advice, selected, added: false }
+        Self { reader, names, linear, nanoseconds, stamps, notes, advice, listed, selected, added: false }
     }
 
     /// Infers the unit of time from the first stamp.
@@ -83,6 +87,10 @@ impl<R: Reader> Reader for Mapped<R> {
 
     fn names(&self) -> &[String] {
         &self.names
+    }
+
+    fn joint_names(&self) -> Vec<JointNames> {
+        self.listed.clone()
     }
 
     fn notes(&self) -> Vec<String> {

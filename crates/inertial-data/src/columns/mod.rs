@@ -2,6 +2,7 @@
 
 pub(crate) mod assignment;
 pub(crate) mod layout;
+pub(crate) mod listed;
 pub(crate) mod map;
 pub(crate) mod mapped;
 pub(crate) mod pattern;

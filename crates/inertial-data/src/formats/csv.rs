@@ -3,15 +3,18 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
+use crate::columns::listed;
 use crate::columns::unit_suffix;
 use crate::formats::gzip::Gzip;
 use crate::formats::read_ahead::ReadAhead;
 use crate::formats::text::cells::{Fault, Separator, cells, number, parse_line};
 use crate::formats::text::{dialect, preamble};
+use crate::joint_names::JointNames;
 use crate::log::check_names;
 use crate::reader::{LogRows, Reader};
 use crate::{Error, Log, Place, Result, plain_io};
@@ -53,6 +56,8 @@ pub struct CsvReader<'a> {
     header: Vec<String>,
     /// Whether the file names its columns.
     named: bool,
+    /// Names of joints in the first row.
+    listed: Vec<JointNames>,
     /// Slot in the rows for each column of the file.
     slots: Vec<Option<usize>>,
     width: usize,
@@ -115,6 +120,7 @@ impl<'a> CsvReader<'a> {
             separator: Separator::Byte(b','),
             header: Vec::new(),
             named: true,
+            listed: Vec::new(),
             slots: Vec::new(),
             width: 0,
             stream,
@@ -144,6 +150,7 @@ impl<'a> CsvReader<'a> {
             dialect::name_dates(&mut out.header, &cells(&out.text[..end], out.separator));
         }
         check_names(&Place::file(&out.file), &out.header)?;
+        out.list_joints()?;
         out.select(&(0..out.header.len()).collect::<Vec<_>>());
         Ok(out)
     }
@@ -235,6 +242,45 @@ impl<'a> CsvReader<'a> {
         self.drop_line();
     }
 
+    /// Returns the place of the next complete line that is not empty and not a comment.
+    fn first_row(&self) -> Option<Range<usize>> {
+        let mut start = 0;
+        loop {
+            let end = match memchr::memchr(b'\n', &self.text[start..]) {
+                Some(end) => start + end,
+                None if self.ended && start < self.text.len() => self.text.len(),
+                None => return None,
+            };
+            if !blank(&self.text[start..end]) && self.text[start] != b'#' {
+                return Some(start..end);
+            }
+            start = (end + 1).min(self.text.len());
+        }
+    }
+
+    /// Reads the names of joints in the first row; other logs are not read further.
+    fn list_joints(&mut self) -> Result<()> {
+        if !self.header.iter().any(|name| listed::is_candidate(name)) {
+            return Ok(());
+        }
+        let row = loop {
+            match self.first_row() {
+                Some(row) => break &self.text[row],
+                None if self.ended => return Ok(()),
+                None => self.fill()?,
+            }
+        };
+        let cells = cells(row, self.separator);
+        let text = |k: usize| {
+            cells
+                .get(k)
+                .filter(|cell| number(cell).is_none())
+                .map(|cell| String::from_utf8_lossy(cell).into_owned())
+        };
+        self.listed = listed::of_columns(&self.header, text);
+        Ok(())
+    }
+
     /// Removes the first line of the text.
     fn drop_line(&mut self) {
         let end = memchr::memchr(b'\n', &self.text).map_or(self.text.len(), |end| end + 1);
@@ -307,6 +353,10 @@ impl Reader for CsvReader<'_> {
         let Some(end) = memchr::memchr(b'\n', &self.text) else { return true };
         let row = cells(&self.text[..end], self.separator);
         row.get(column).is_none_or(|cell| number(cell).is_some())
+    }
+
+    fn joint_names(&self) -> Vec<JointNames> {
+        self.listed.clone()
     }
 
     fn select(&mut self, columns: &[usize]) {

@@ -15,6 +15,7 @@ use crate::formats::kinds;
 use crate::formats::lerobot::{self, LeRobotReader};
 use crate::formats::parquet::{self, ParquetReader};
 use crate::formats::zstd;
+use crate::joint_names::JointNames;
 use crate::reader::{LogRows, Reader, Selection};
 use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
@@ -97,7 +98,7 @@ pub fn with_standard_names(reader: Box<dyn Reader>, source: &Source) -> Result<B
         return Ok(reader);
     }
     let reader: Box<dyn Reader> = match &source.map {
-        Some(map) => Box::new(map.apply(reader)?),
+        Some(map) => Box::new(map.apply_for(reader, &source.joints)?),
         None if reader.is_named() => reader,
         None => {
             let joints = if source.joints.is_empty() { 6 } else { source.joints.len() };
@@ -109,7 +110,12 @@ pub fn with_standard_names(reader: Box<dyn Reader>, source: &Source) -> Result<B
             return Err(Error::read(Place::file(reader.file()).row(1), message));
         }
     };
-    let recognition = Recognition::of(reader.names(), &source.joints);
+    let listed = reader.joint_names();
+    let recognition = match source.map {
+        // The map has named the columns with standard names.
+        Some(_) => Recognition::of_mapped(reader.names(), &source.joints, &listed),
+        None => Recognition::with_joint_names(reader.names(), &source.joints, &listed),
+    };
     if recognition.is_trivial() && recognition.advice().is_none() {
         return Ok(reader);
     }
@@ -298,6 +304,10 @@ impl Reader for WithShare {
 
     fn selection(&self, column: usize) -> Selection {
         self.reader.selection(column)
+    }
+
+    fn joint_names(&self) -> Vec<JointNames> {
+        self.reader.joint_names()
     }
 
     fn notes(&self) -> Vec<String> {

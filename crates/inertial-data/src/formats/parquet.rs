@@ -1,15 +1,19 @@
 //! Parquet logs: one row group after the other, a few thousand rows at a time.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use ::parquet::column::reader::ColumnReader;
+use ::parquet::data_type::ByteArray;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
+use crate::columns::listed;
 use crate::formats::parquet_pages::column_reader;
+use crate::joint_names::JointNames;
 use crate::log::check_names;
 use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
@@ -26,6 +30,8 @@ pub struct ParquetReader {
     /// Second handle of the file, for the pages of columns.
     pages: Arc<File>,
     names: Vec<String>,
+    /// Names of joints in the first record.
+    listed: Vec<JointNames>,
     /// Column of the file for each name, and the index in its list.
     places: Vec<(usize, usize)>,
     /// Number of values per row of each column of the file.
@@ -76,16 +82,26 @@ impl ParquetReader {
         let reader = SerializedFileReader::new(file).map_err(|e| damaged(&name, &e))?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let (mut names, mut places, mut widths) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut listed, mut texts) = (Vec::new(), HashMap::new());
         for (k, column) in schema.columns().iter().enumerate() {
             let path = column.path().string();
             if is_list(column) {
                 let width = list_width(&reader, &pages, k).map_err(|e| damaged(&name, &e))?.min(LONGEST_LIST);
-                let parts = column.path().parts();
-                let own = parts[..parts.len().saturating_sub(2).max(1)].join(".");
+                let own = name_of_list(column);
                 names.extend((0..width).map(|i| format!("{own}_{i}")));
                 places.extend((0..width).map(|i| (k, i)));
                 widths.push(width);
             } else {
+                let is_list = column.max_rep_level() == 1;
+                let own = if is_list { name_of_list(column) } else { path.clone() };
+                if column.physical_type() == Type::BYTE_ARRAY && listed::is_candidate(&own) {
+                    let first = first_texts(&reader, &pages, k).map_err(|e| damaged(&name, &e))?;
+                    if is_list {
+                        listed.extend(JointNames::new(own, first));
+                    } else {
+                        texts.extend(first.into_iter().next().map(|text| (names.len(), text)));
+                    }
+                }
                 // The index of pandas, if it has no name.
                 let is_index = path == "__index_level_0__" && seconds(column) != 1.0;
                 names.push(if is_index { "datetime".to_owned() } else { path });
@@ -94,11 +110,13 @@ impl ParquetReader {
             }
         }
         check_names(&Place::file(&name), &names)?;
+        listed.extend(listed::of_columns(&names, |k| texts.get(&k).cloned()));
         let mut out = Self {
             file: name,
             reader,
             pages,
             names,
+            listed,
             places,
             widths,
             columns: Vec::new(),
@@ -253,10 +271,36 @@ impl Numbers {
 
 /// Maximum length of a list; longer lists are not joints.
 const LONGEST_LIST: usize = 1000;
+/// Maximum length of a text with names of joints.
+const LONGEST_TEXT: usize = 1 << 16;
 
 /// Returns whether a column has a list of numbers per row.
 fn is_list(descriptor: &ColumnDescriptor) -> bool {
     is_numeric(descriptor) && descriptor.max_rep_level() == 1
+}
+
+/// Returns the name of a list: its path without the parts for its elements.
+fn name_of_list(descriptor: &ColumnDescriptor) -> String {
+    let parts = descriptor.path().parts();
+    parts[..parts.len().saturating_sub(2).max(1)].join(".")
+}
+
+/// Returns the texts of the first record of a column.
+fn first_texts(
+    reader: &SerializedFileReader<File>,
+    pages: &Arc<File>,
+    column: usize,
+) -> std::result::Result<Vec<String>, ParquetError> {
+    if reader.num_row_groups() == 0 {
+        return Ok(Vec::new());
+    }
+    let first = column_reader(pages, reader.metadata().row_group(0), column)?;
+    let ColumnReader::ByteArrayColumnReader(mut first) = first else { return Ok(Vec::new()) };
+    let (mut definitions, mut repetitions, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    first.read_records(1, Some(&mut definitions), Some(&mut repetitions), &mut texts)?;
+    let is_short = texts.len() <= LONGEST_LIST && texts.iter().all(|text| text.len() <= LONGEST_TEXT);
+    let text = |text: &ByteArray| String::from_utf8_lossy(text.data()).into_owned();
+    Ok(if is_short { texts.iter().map(text).collect() } else { Vec::new() })
 }
 
 /// Returns the number of values in the first list of a column.
@@ -286,6 +330,10 @@ impl Reader for ParquetReader {
     fn is_number(&self, column: usize) -> bool {
         let descriptor = self.descriptor(self.places[column].0);
         is_number(&descriptor) || is_list(&descriptor)
+    }
+
+    fn joint_names(&self) -> Vec<JointNames> {
+        self.listed.clone()
     }
 
     fn select(&mut self, columns: &[usize]) {

@@ -1,6 +1,7 @@
 //! Times of logs that have none, from a known sampling rate.
 
 use crate::Result;
+use crate::joint_names::JointNames;
 use crate::reader::{LogRows, Reader};
 
 /// Reader that adds a time column `t` to a log without times: the rows have a constant rate.
@@ -45,6 +46,10 @@ impl<R: Reader> Reader for TimedRows<R> {
 
     fn is_number(&self, column: usize) -> bool {
         column == self.names.len() - 1 || self.inner.is_number(column)
+    }
+
+    fn joint_names(&self) -> Vec<JointNames> {
+        self.inner.joint_names()
     }
 
     fn notes(&self) -> Vec<String> {

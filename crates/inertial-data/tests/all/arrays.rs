@@ -11,6 +11,22 @@ fn read(path: &Path, source: &Source) -> inertial_data::Result<Log> {
     Log::collect(open(path, source)?)
 }
 
+/// Reads the columns that contain numbers.
+fn numbers(path: &Path) -> Log {
+    let raw = open(path, &Source::default().with(|s| s.raw = true)).unwrap();
+    let columns: Vec<usize> = (0..raw.names().len()).filter(|&k| raw.is_number(k)).collect();
+    let mut reader = open(path, &Source::default()).unwrap();
+    let names: Vec<String> = columns.iter().map(|&k| reader.names()[k].clone()).collect();
+    reader.select(&columns);
+    let mut values = vec![Vec::new(); names.len()];
+    while let Some(rows) = reader.next_rows().unwrap() {
+        for row in rows.values.chunks_exact(rows.width) {
+            values.iter_mut().zip(row).for_each(|(column, x)| column.push(*x));
+        }
+    }
+    Log::new(path.display().to_string(), names, values).unwrap()
+}
+
 /// Returns a folder with files of all kinds; `None` if Python is missing.
 fn written() -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().unwrap();
@@ -56,8 +72,8 @@ fn arrays_are_read_like_text() {
         (quantity, "3") => format!("{quantity}.slide"),
         _ => name.to_owned(),
     };
-    for name in ["named.npz", "plain.h5"] {
-        same(&read(&at(name), &Source::default()).unwrap(), &expected, joints, name);
+    for name in ["named.npz", "plain.h5", "names.parquet", "name_columns.parquet"] {
+        same(&numbers(&at(name)), &expected, joints, name);
     }
     // Standard names stay whole; other names of structure fields are shortened.
     let groups = read(&at("groups.npz"), &Source::default()).unwrap();

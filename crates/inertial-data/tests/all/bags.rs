@@ -170,6 +170,36 @@ fn any_message_is_read_by_the_paths_of_its_fields() {
     }
 }
 
+/// Tests messages that list their joints in another order than the model.
+#[test]
+fn listed_joints_name_the_numbers_of_a_message() {
+    let Some(folder) = written() else { return };
+    let joints = ["shoulder", "elbow"].map(String::from).to_vec();
+    let map = "[columns]\nq = \"/joints.positions[{i}]\"\ntau = \"/joints.efforts[{i}]\"\n";
+    for bag in bags(folder.path()) {
+        let place = bag.display().to_string();
+        for source in [topic("/joints"), mapped(map)] {
+            let source = source.with(|s| s.joints.clone_from(&joints));
+            let log = read(&bag, &source).unwrap();
+            assert_eq!(log.names(), ["t", "q.elbow", "q.shoulder", "tau.elbow", "tau.shoulder"], "{place}");
+            compare(&log, "q.shoulder", 0, 0.0, &place);
+            compare(&log, "q.elbow", 1, 0.0, &place);
+            compare(&log, "tau.shoulder", 2, 0.0, &place);
+            compare(&log, "tau.elbow", 3, 0.0, &place);
+            let notes = open(&bag, &source).unwrap().notes().join("; ");
+            assert!(notes.contains("named by /joints.joint_names"), "{notes}");
+        }
+        // Columns that a map numbers one by one keep their numbers, with a note.
+        let map = "[columns]\nq1 = \"/joints.positions[0]\"\nq2 = \"/joints.positions[1]\"\n";
+        let source = mapped(map).with(|s| s.joints.clone_from(&joints));
+        let log = read(&bag, &source).unwrap();
+        compare(&log, "q1", 1, 0.0, &place);
+        compare(&log, "tau.shoulder", 2, 0.0, &place);
+        let notes = open(&bag, &source).unwrap().notes().join("; ");
+        assert!(notes.contains("although /joints.joint_names lists them as elbow shoulder"), "{notes}");
+    }
+}
+
 /// Tests a map that gives only the torques: positions come from the joint states.
 #[test]
 fn partial_maps_complete_the_joint_states() {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{arm, clean, csv, python};
-use inertial_data::{ColumnMap, CsvReader, Error, Log, Options, Reader, Source, open, prepare};
+use inertial_data::{ColumnMap, CsvReader, Error, Log, Options, PreparedLog, Reader, Source, open, prepare};
 
 fn read(text: &str) -> Log {
     Log::collect(CsvReader::new(text.as_bytes(), "log.csv").unwrap()).unwrap()
@@ -195,6 +195,72 @@ fn names_of_controllers_are_prepared_alike() {
     }
 }
 
+/// Returns a log of the arm as text whose rows list the joints in another order than the model; `names` has the cells with names
+/// and their header, `column` names the column of a quantity and number from 0.
+fn listed(names: [&str; 2], column: impl Fn(&str, usize) -> String) -> String {
+    let (_, columns) = clean(300, 100.0);
+    let mut header = vec!["time".to_owned(), names[0].to_owned()];
+    for quantity in ["position", "effort"] {
+        header.extend((0..3).map(|i| column(quantity, i)));
+    }
+    // Joints slide, shoulder, elbow.
+    let order = [3, 1, 2];
+    let mut text = header.join(",") + "\n";
+    for i in 0..columns[0].len() {
+        let mut row = vec![format!("{:?}", columns[0][i]), names[1].to_owned()];
+        row.extend([0, 3].iter().flat_map(|k| order.map(|j| format!("{:?}", columns[k + j][i]))));
+        text += &(row.join(",") + "\n");
+    }
+    text
+}
+
+/// Tests that numbered columns belong to the joints that the log lists.
+#[test]
+fn listed_joints_name_numbered_columns() {
+    let (names, columns) = clean(300, 100.0);
+    let plain = prepare(&arm(), &read(&csv(&names, &columns)), &Options::default()).unwrap();
+    let joints = ["shoulder", "elbow", "slide"].map(String::from).to_vec();
+    let rostopic = listed(["field.name0,field.name1,field.name2", "slide,shoulder,elbow"], |q, i| {
+        format!("field.{q}{i}")
+    });
+    let standard = |q: &str, i: usize| format!("{}{i}", if q == "effort" { "tau" } else { "q" });
+    let texts = [
+        rostopic.clone(),
+        format!("%{rostopic}"),
+        // bagpy and Foxglove.
+        listed(["name", "\"['slide', 'shoulder', 'elbow']\""], |q, i| format!("{q}_{i}")),
+        listed(["name[0],name[1],name[2]", "slide,shoulder,elbow"], |q, i| format!("{q}[{i}]")),
+        // Columns with standard names by number, and numbers from 0.
+        listed(["joint_names", "[slide shoulder elbow]"], |q, i| standard(q, i + 1)),
+        listed(["joint_names", "[slide shoulder elbow]"], standard),
+    ];
+    let map = "units = { q = \"rad\" }\n[columns]\nt = \"time\"\n";
+    let patterns =
+        "[columns]\nq = \"field.position{i}\"\ntau = { column = \"field.effort{i}\", unit = \"Nm\" }\n";
+    let aliases = "joints = { slide = \"slide\" }\n";
+    let mut cases: Vec<(&str, Option<&str>)> = texts.iter().map(|text| (text.as_str(), None)).collect();
+    cases.extend([(texts[0].as_str(), Some(patterns)), (&texts[0], Some(aliases)), (&texts[4], Some(map))]);
+    for (text, map) in cases {
+        let source = Source::default().with(|s| {
+            s.joints.clone_from(&joints);
+            s.map = map.map(|map| ColumnMap::parse(map, "map.toml").unwrap());
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.csv");
+        std::fs::write(&path, text).unwrap();
+        let mut reader = open(&path, &source).unwrap();
+        let mut log = PreparedLog::new(&arm(), &mut reader, &Options::default()).unwrap();
+        let notes = log.notes().join("; ");
+        let found = log.read_all().unwrap();
+        let case = format!("{:.60} with {map:?}", text);
+        assert_eq!((&found.q, &found.tau), (&plain.q, &plain.tau), "{case}");
+        assert!(
+            notes.contains("q: ") && notes.contains("tau: ") && notes.contains(", named by "),
+            "{case}: {notes}"
+        );
+    }
+}
+
 #[test]
 fn the_unit_of_stamps_is_inferred() {
     let row = |t: u64| format!("{t},1\n");
@@ -237,7 +303,7 @@ fn currents_need_a_scale() {
     std::fs::write(&path, &text).unwrap();
     let prepared = |source: &Source| {
         let mut reader = open(&path, source)?;
-        inertial_data::PreparedLog::new(&arm(), &mut reader, &Options::default())
+        PreparedLog::new(&arm(), &mut reader, &Options::default())
     };
     let error = prepared(&Source::default()).err().unwrap();
     assert!(matches!(error, Error::Columns { .. }));

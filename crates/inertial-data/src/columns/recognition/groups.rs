@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::columns::assignment::Style;
+use crate::columns::listed::list_for;
 use crate::columns::recognition::stated::Stated;
 use crate::columns::recognition::words::{Meaning, meaning, words};
+use crate::joint_names::JointNames;
 
 /// Joint of a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +24,8 @@ pub(crate) struct Group {
     pub template: String,
     pub meaning: Meaning,
     pub members: Vec<(Key, usize)>,
+    /// List that names the joints of the numbers.
+    pub named_by: Option<String>,
 }
 
 impl Group {
@@ -33,9 +37,9 @@ impl Group {
         }
     }
 
-    /// Returns whether the template is a pattern of column maps.
+    /// Returns whether the template is a pattern of column maps for these joints.
     pub fn is_pattern(&self) -> bool {
-        self.template.contains('{')
+        self.template.contains('{') && self.named_by.is_none()
     }
 
     /// Returns the weight of the group: quantities before values that need a scale, then measurements, then the number of joints.
@@ -66,11 +70,22 @@ pub(crate) fn find(names: &[String], free: &[usize], joints: &[String]) -> Vec<G
         let Reading { template, meaning, key, column } = readings.swap_remove(best);
         match groups.iter_mut().find(|g| g.template == template) {
             Some(group) => group.members.push((key, column)),
-            None => groups.push(Group { template, meaning, members: vec![(key, column)] }),
+            None => groups.push(Group { template, meaning, members: vec![(key, column)], named_by: None }),
         }
     }
     groups.retain_mut(counted);
     groups
+}
+
+/// Names the joints of numbered groups by the list with as many names.
+pub(crate) fn name(groups: &mut [Group], listed: &[JointNames]) {
+    for group in groups.iter_mut().filter(|group| group.style() == Style::Numbered) {
+        let Some(list) = list_for(listed, &group.template, group.members.len()) else { continue };
+        for ((key, _), name) in group.members.iter_mut().zip(&list.names) {
+            *key = Key::Joint(name.clone());
+        }
+        group.named_by = Some(list.source.clone());
+    }
 }
 
 /// Sorts and renumbers the members from 1; returns false for groups with gaps.

@@ -4,15 +4,17 @@ mod advice;
 mod groups;
 mod stated;
 mod time;
-mod words;
+pub(crate) mod words;
 
 use std::collections::HashSet;
 
 use serde::Serialize;
 
 use crate::columns::assignment::{Style, quantity_of};
+use crate::columns::listed::standard_names;
 use crate::columns::mapped::{Mapped, Renaming};
 use crate::columns::units;
+use crate::joint_names::JointNames;
 use crate::reader::Reader;
 use groups::{Group, Key};
 use stated::{Stated, StatedUnit, is_convertible, split_unit, suits};
@@ -55,6 +57,31 @@ impl Recognition {
     /// assert_eq!(targets, [Some("t"), Some("q1"), Some("q2"), None, None]);
     /// ```
     pub fn of(names: &[String], joints: &[String]) -> Self {
+        Self::with_joint_names(names, joints, &[])
+    }
+
+    /// Recognizes columns by their names, and the joints of numbered columns by the lists of joint names in the log, if a list has as
+    /// many names as there are columns.
+    ///
+    /// ```
+    /// use inertial_data::{JointNames, Recognition};
+    /// let names = ["time", "position0", "position1"].map(String::from);
+    /// let listed: Vec<_> = JointNames::new("name{i}", ["wrist", "elbow"]).into_iter().collect();
+    /// let found = Recognition::with_joint_names(&names, &[], &listed);
+    /// let targets: Vec<_> = found.columns().iter().map(|c| c.target.as_deref()).collect();
+    /// assert_eq!(targets, [Some("t"), Some("q.wrist"), Some("q.elbow")]);
+    /// ```
+    pub fn with_joint_names(names: &[String], joints: &[String], listed: &[JointNames]) -> Self {
+        Self::new(names, joints, listed, true)
+    }
+
+    /// Recognizes the columns of a log with a column map, whose standard names are final.
+    pub(crate) fn of_mapped(names: &[String], joints: &[String], listed: &[JointNames]) -> Self {
+        Self::new(names, joints, listed, false)
+    }
+
+    /// Recognizes columns; `renames` tells whether columns with standard names by number get names by joint from a list.
+    fn new(names: &[String], joints: &[String], listed: &[JointNames], renames: bool) -> Self {
         let column = |name: &String| RecognizedColumn {
             name: name.clone(),
             target: None,
@@ -70,11 +97,21 @@ impl Recognition {
                 ..Renaming::default()
             },
         };
+        for k in (0..names.len()).filter(|&k| listed.iter().any(|list| list.is_source(&names[k]))) {
+            "names of joints".clone_into(&mut out.columns[k].reason);
+        }
         let known = Known::of(names);
         let own: Vec<usize> = (0..names.len())
             .filter(|&k| is_own(&names[k], &known) && !has_other_unit(&names[k], joints))
             .collect();
-        for &k in &own {
+        let plain: Vec<&str> =
+            own.iter().map(|&k| with_unit(&names[k]).map_or(names[k].as_str(), |u| u.0)).collect();
+        let by_joint = if renames { standard_names(listed, &plain) } else { vec![None; own.len()] };
+        for (&k, named) in own.iter().zip(&by_joint) {
+            if let Some((target, list)) = named {
+                out.take_standard(k, target, list);
+                continue;
+            }
             out.columns[k].target = Some(names[k].clone());
             "by its name".clone_into(&mut out.columns[k].reason);
             if let Some((plain, unit)) = with_unit(&names[k]) {
@@ -84,7 +121,7 @@ impl Recognition {
             }
         }
         out.recognize_time(names);
-        out.recognize_joints(names, joints, &own);
+        out.recognize_joints(names, joints, &own, listed);
         out
     }
 
@@ -135,6 +172,23 @@ impl Recognition {
         };
     }
 
+    /// Takes a column with a standard name by number for the joint that a list names.
+    fn take_standard(&mut self, k: usize, target: &str, list: &JointNames) {
+        let name = self.columns[k].name.clone();
+        let unit = with_unit(&name).map(|(_, unit)| unit);
+        let by = format!("named by {}", list.source);
+        self.take(k, target, unit, &format!("by its name and number, {by}"));
+        let symbol = target.split('.').next().unwrap_or_default();
+        let note = format!("{symbol}: taken from {symbol}{{i}}, {by}");
+        if !self.renaming.notes.contains(&note) {
+            self.renaming.notes.push(note);
+        }
+        self.map.push(match unit {
+            Some(unit) => format!("{target:?} = {{ column = {name:?}, unit = {unit:?} }}"),
+            None => format!("{target:?} = {name:?}"),
+        });
+    }
+
     fn recognize_time(&mut self, names: &[String]) {
         if names.iter().any(|name| name == "t") {
             return;
@@ -162,13 +216,20 @@ impl Recognition {
         }
     }
 
-    fn recognize_joints(&mut self, names: &[String], joints: &[String], own: &[usize]) {
-        let given = |quantity: Quantity| {
-            own.iter().any(|&k| quantity_of(&names[k]).is_some_and(|(symbol, _)| symbol == quantity.symbol()))
-        };
-        let mut style = own.iter().find_map(|&k| quantity_of(&names[k])).map(|(_, style)| style);
+    fn recognize_joints(
+        &mut self,
+        names: &[String],
+        joints: &[String],
+        own: &[usize],
+        listed: &[JointNames],
+    ) {
+        let standard: Vec<(&str, Style)> =
+            own.iter().filter_map(|&k| quantity_of(self.columns[k].target.as_deref()?)).collect();
+        let given = |quantity: Quantity| standard.iter().any(|(symbol, _)| *symbol == quantity.symbol());
+        let mut style = standard.first().map(|(_, style)| *style);
         let free: Vec<usize> = (0..names.len()).filter(|k| self.columns[*k].target.is_none()).collect();
-        let groups = groups::find(names, &free, joints);
+        let mut groups = groups::find(names, &free, joints);
+        groups::name(&mut groups, listed);
         for group in groups.iter().filter(|g| g.meaning.refused.is_some()) {
             for (_, k) in &group.members {
                 group.meaning.refused.unwrap_or_default().clone_into(&mut self.columns[*k].reason);
@@ -183,7 +244,7 @@ impl Recognition {
             let mut candidates: Vec<&Group> = groups
                 .iter()
                 .filter(|g| g.meaning.quantity == quantity && g.meaning.refused.is_none())
-                .filter(|g| style.is_none_or(|style| style == g.style()))
+                .filter(|g| g.named_by.is_some() || style.is_none_or(|style| style == g.style()))
                 .collect();
             candidates.sort_by_key(|g| std::cmp::Reverse(g.weight()));
             for group in &candidates {
@@ -207,16 +268,17 @@ impl Recognition {
                 }
                 [one, ..] => {
                     style = Some(one.style());
-                    self.take_group(quantity, one);
+                    self.take_group(quantity, one, listed);
                 }
             }
         }
     }
 
-    fn take_group(&mut self, quantity: Quantity, group: &Group) {
+    fn take_group(&mut self, quantity: Quantity, group: &Group, listed: &[JointNames]) {
         let symbol = quantity.symbol();
         let written = group.meaning.writer.map_or(String::new(), |writer| format!(" ({writer})"));
-        let reason = format!("like {}{written}", group.template);
+        let named = group.named_by.as_ref().map_or(String::new(), |list| format!(", named by {list}"));
+        let reason = format!("like {}{written}{named}", group.template);
         for (key, k) in &group.members {
             let target = match key {
                 Key::Number(number) => format!("{symbol}{number}"),
@@ -226,7 +288,8 @@ impl Recognition {
         }
         let unit = group.meaning.unit;
         let shown = unit.map_or(String::new(), |unit| format!(", {unit}"));
-        self.renaming.notes.push(format!("{symbol}: taken from {}{shown}{written}", group.template));
+        self.renaming.notes.push(format!("{symbol}: taken from {}{shown}{written}{named}", group.template));
+        self.renaming.notes.extend(other_count(symbol, group, listed));
         if group.is_pattern() {
             self.map.push(match unit {
                 Some(unit) => format!("{symbol} = {{ column = {:?}, unit = {unit:?} }}", group.template),
@@ -269,6 +332,19 @@ impl Recognition {
             one.template, other.template
         ));
     }
+}
+
+/// Returns a note on a group by number beside lists of joints of another length.
+fn other_count(symbol: &str, group: &Group, listed: &[JointNames]) -> Option<String> {
+    let list = listed.iter().find(|list| group.template.starts_with(&list.scope))?;
+    (group.style() == Style::Numbered).then(|| {
+        format!(
+            "{symbol}: {} columns in the order of the model's joints, because {} has {} names",
+            group.members.len(),
+            list.source,
+            list.names.len()
+        )
+    })
 }
 
 /// Groups of columns that belong to no joint.

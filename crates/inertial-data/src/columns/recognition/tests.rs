@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::Recognition;
+use crate::joint_names::JointNames;
 
 /// Returns the targets of all columns that are used, with the unit if it is not SI.
 fn taken(names: &[&str], joints: &[&str]) -> Vec<String> {
@@ -425,4 +426,50 @@ fn further_names_are_recognized() {
     let found = Recognition::of(&numbers, &[]);
     let targets: Vec<&str> = found.columns().iter().filter_map(|c| c.target.as_deref()).collect();
     assert_eq!(targets, (1..=12).map(|k| format!("q{k}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn listed_names_are_the_joints_of_numbers() {
+    let columns = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let listed = vec![JointNames::new("field.name{i}", ["b", "a"]).unwrap()];
+    let names = columns(&[
+        "time",
+        "field.name0",
+        "field.name1",
+        "field.position0",
+        "field.position1",
+        "field.effort0",
+        "field.effort1",
+    ]);
+    let found = Recognition::with_joint_names(&names, &[], &listed);
+    let targets: Vec<_> = found.columns()[3..].iter().map(|c| c.target.as_deref().unwrap()).collect();
+    assert_eq!(targets, ["q.b", "q.a", "tau.b", "tau.a"]);
+    assert_eq!(found.columns()[1].reason, "names of joints");
+    let expected = "like field.position{i} (rostopic echo -p), named by field.name{i}";
+    assert_eq!(found.columns()[3].reason, expected);
+    assert!(
+        found.map().contains("\"q.b\" = \"field.position0\"\n\"q.a\" = \"field.position1\""),
+        "{}",
+        found.map()
+    );
+    // Standard names by number, with units.
+    let names = columns(&["t", "q1 [deg]", "q2", "tau1", "tau2"]);
+    let found = Recognition::with_joint_names(&names, &[], &listed);
+    let targets: Vec<_> = found.columns()[1..].iter().map(|c| c.target.as_deref().unwrap()).collect();
+    assert_eq!(targets, ["q.b", "q.a", "tau.b", "tau.a"]);
+    assert_eq!(found.columns()[1].unit, Some("deg"));
+    assert!(found.map().contains("\"q.b\" = { column = \"q1 [deg]\", unit = \"deg\" }"), "{}", found.map());
+    // A list of another length names nothing, and a note reports it.
+    let names = columns(&["t", "pos_1", "pos_2", "pos_3"]);
+    let found = Recognition::with_joint_names(&names, &[], &listed);
+    assert_eq!(found.columns()[1].target.as_deref(), Some("q1"));
+    let note = "q: 3 columns in the order of the model's joints, because field.name{i} has 2 names";
+    assert!(found.renaming.notes.iter().any(|own| own == note), "{:?}", found.renaming.notes);
+    // The list of another topic.
+    let listed = vec![listed[0].clone().within("/arm.")];
+    let names = columns(&["t", "/hand.position[0]", "/hand.position[1]"]);
+    assert_eq!(
+        Recognition::with_joint_names(&names, &[], &listed).columns()[1].target.as_deref(),
+        Some("q1")
+    );
 }

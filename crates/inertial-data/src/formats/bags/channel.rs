@@ -7,6 +7,7 @@ use super::fields::Fields;
 use super::joint_state::JointState;
 use super::streams::NameLists;
 use super::topics::{Message, Topic};
+use crate::joint_names::JointNames;
 use crate::reader::Selection;
 
 /// Maximum number of joint names in a log.
@@ -20,6 +21,8 @@ pub(super) struct Channel {
     pub topic: String,
     /// Names of the columns.
     pub names: Vec<String>,
+    /// Names of joints for the columns of messages of other types than joint states.
+    pub listed: Vec<JointNames>,
     /// Ranges of the columns of each stream. Publishers of joint states on the same topic are separate streams; messages of other types
     /// are one stream.
     pub streams: Vec<Range<usize>>,
@@ -55,6 +58,7 @@ impl Channel {
             return Ok(Self {
                 topic: topic.name.clone(),
                 names: fields.names.clone(),
+                listed: fields.listed.clone(),
                 streams: std::iter::once(0..fields.names.len()).collect(),
                 selection: Selection::Automatic,
                 late: BTreeSet::new(),
@@ -91,7 +95,7 @@ impl Channel {
         }
         let content = Content::Joints { is_dynamic, joints };
         let (topic, selection, late) = (topic.name.clone(), Selection::Automatic, BTreeSet::new());
-        Ok(Self { topic, names, streams, selection, late, content })
+        Ok(Self { topic, names, listed: Vec::new(), streams, selection, late, content })
     }
 
     /// Reads a message into a row and marks the streams that it belongs to; returns its stamp, or the recording time if the stamp is zero.

@@ -3,6 +3,8 @@
 use super::cdr::Cdr;
 use super::definition::{Count, Field, Kind, Number, Types};
 use super::topics::Topic;
+use crate::columns::listed::is_list;
+use crate::joint_names::JointNames;
 
 /// Maximum number of columns of one topic.
 const MOST_COLUMNS: usize = 10_000;
@@ -65,6 +67,8 @@ enum Plan {
     /// Number with its column.
     Number(Number, Option<usize>),
     Text,
+    /// Name of a joint, the same in all messages.
+    Name(String),
     Parts(Vec<Plan>),
     /// Repeated entries without columns.
     Repeated(usize, Box<Plan>),
@@ -79,6 +83,8 @@ pub(super) struct Fields {
     ros1: bool,
     /// Names of the columns.
     pub names: Vec<String>,
+    /// Names of joints in the first message, for the numbers of this topic.
+    pub listed: Vec<JointNames>,
 }
 
 struct Planner<'t> {
@@ -86,6 +92,8 @@ struct Planner<'t> {
     /// Paths and names of the numbers to use; all numbers if empty.
     known: &'t [(&'t str, &'t str)],
     names: Vec<String>,
+    /// Names of joints, by the path of their list.
+    listed: Vec<JointNames>,
     parts: usize,
 }
 
@@ -96,7 +104,7 @@ impl Fields {
         let mut cdr = Cdr::new(first, topic.ros1)?;
         let known =
             NAMED.iter().find(|(kind, _)| *kind == topic.kind && !plain).map_or(&[][..], |(_, names)| names);
-        let mut planner = Planner { types: &types, known, names: Vec::new(), parts: 0 };
+        let mut planner = Planner { types: &types, known, names: Vec::new(), listed: Vec::new(), parts: 0 };
         let mut plan = Vec::new();
         for (k, field) in types.fields(&topic.kind)?.iter().enumerate() {
             let is_header =
@@ -113,7 +121,12 @@ impl Fields {
             None => format!("{}.{path}", topic.name),
         };
         let names = planner.names.iter().map(named).collect();
-        Ok(Self { plan: Plan::Parts(plan), ros1: topic.ros1, names })
+        let scope = format!("{}.", topic.name);
+        let of_topic = |list: JointNames| {
+            JointNames { source: format!("{scope}{}", list.source), ..list }.within(&scope)
+        };
+        let listed = planner.listed.into_iter().map(of_topic).collect();
+        Ok(Self { plan: Plan::Parts(plan), ros1: topic.ros1, names, listed })
     }
 
     /// Reads a message into a row; returns the stamp, or zero if there is none.
@@ -154,6 +167,19 @@ impl Planner<'_> {
         };
         let other = self.entry(&field.kind, None, level)?;
         let mut known = Vec::new();
+        if field.kind == Kind::Text && self.known.is_empty() && count <= LONGEST && is_list(&field.name) {
+            let texts = (0..count).map(|_| cdr.string()).collect::<Result<Vec<_>, _>>()?;
+            if let Some(list) = JointNames::new(path, &texts) {
+                self.listed.push(list);
+                known.extend(texts.into_iter().map(Plan::Name));
+            } else {
+                known.extend(texts.iter().map(|_| Plan::Text));
+            }
+            return Ok(match field.count {
+                Count::Sequence => Plan::Sequence(known, Box::new(other)),
+                _ => Plan::Parts(known),
+            });
+        }
         for k in 0..count {
             if count <= LONGEST {
                 let path = format!("{path}[{k}]");
@@ -229,6 +255,15 @@ fn walk(plan: &Plan, cdr: &mut Cdr<'_>, row: &mut [f64], stamp: &mut f64) -> Res
             }
         }
         Plan::Text => cdr.skip_string()?,
+        Plan::Name(expected) => {
+            let found = cdr.string()?;
+            if found != *expected {
+                return Err(format!(
+                    "it names the joint {found:.60} in the place of {expected:.60} in the first message, so its fields have no \
+                     fixed meaning"
+                ));
+            }
+        }
         Plan::Parts(parts) => parts.iter().try_for_each(|part| walk(part, cdr, row, stamp))?,
         Plan::Repeated(count, part) => (0..*count).try_for_each(|_| walk(part, cdr, row, stamp))?,
         Plan::Sequence(known, other) => {

@@ -20,6 +20,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::joint_names::JointNames;
 use crate::reader::{LogRows, Reader, Selection};
 use crate::{Error, Place, Result};
 use channel::Channel;
@@ -282,6 +283,10 @@ impl Reader for BagReader<'_> {
             column < end
         });
         own.filter(|_| column > 0).map_or(Selection::Automatic, |channel| channel.selection)
+    }
+
+    fn joint_names(&self) -> Vec<JointNames> {
+        self.channels.iter().flat_map(|channel| channel.listed.iter().cloned()).collect()
     }
 
     fn notes(&self) -> Vec<String> {
