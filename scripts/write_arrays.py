@@ -66,6 +66,7 @@ def main():
             # Pages with and without dictionaries.
             path = folder / f"{codec}_{version}.parquet"
             pyarrow.parquet.write_table(flat, path, compression=codec, data_page_version=version, use_dictionary=version == "1.0", row_group_size=700)
+    pyarrow.parquet.write_table(flat, folder / "brotli.parquet", compression="brotli")
     uneven = pyarrow.table({"t": t[:3], "q": [[1.0, 2.0], [1.0], [1.0, 2.0]]})
     pyarrow.parquet.write_table(uneven, folder / "uneven.parquet")
     store = get_typestore(Stores.ROS2_HUMBLE)

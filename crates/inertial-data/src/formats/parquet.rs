@@ -355,11 +355,12 @@ impl Reader for ParquetReader {
                 return Ok(None);
             }
             let group = self.reader.metadata().row_group(self.group);
-            self.left = usize::try_from(group.num_rows()).unwrap_or(0);
             let open = |leaf: &Leaf| {
                 column_reader(&self.pages, group, leaf.column).map_err(|e| damaged(&self.file, &e))
             };
+            // Only a row group whose columns are all open is started.
             self.open = self.leaves.iter().map(open).collect::<Result<_>>()?;
+            self.left = usize::try_from(group.num_rows()).unwrap_or(0);
             self.group += 1;
         }
         let count = self.left.min(BLOCK);

@@ -163,6 +163,20 @@ fn arrays_of_other_types_are_named() {
     }
 }
 
+/// Tests that a codec that is not supported is named again if reading continues.
+#[test]
+fn codecs_of_parquet_that_are_not_supported_are_named() {
+    let Some(folder) = written() else { return };
+    let mut reader = open(&folder.path().join("brotli.parquet"), &Source::default()).unwrap();
+    for _ in 0..2 {
+        let error = reader.next_rows().unwrap_err().to_string();
+        assert!(
+            error.ends_with("is compressed with brotli, which is not supported: use zstd, gzip or snappy"),
+            "{error}"
+        );
+    }
+}
+
 /// Tests a file whose filter is changed to one that needs a plugin.
 #[test]
 fn filters_of_hdf5_that_are_not_supported_are_named() {
