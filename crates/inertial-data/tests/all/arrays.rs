@@ -177,6 +177,28 @@ fn codecs_of_parquet_that_are_not_supported_are_named() {
     }
 }
 
+#[test]
+fn checksums_of_entries_are_verified() {
+    let Some(folder) = written() else { return };
+    let path = folder.path().join("damaged.npz");
+    let mut state = 7_usize;
+    for (name, fewest) in [("plain.npz", 50), ("packed.npz", 1)] {
+        let bytes = std::fs::read(folder.path().join(name)).unwrap();
+        let mut differing = 0;
+        for _ in 0..50 {
+            // The content of the middle entries, without the headers and the directory.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut damaged = bytes.clone();
+            damaged[bytes.len() / 5 + (state >> 33) % 10_000] ^= 1 << (state >> 20 & 7);
+            std::fs::write(&path, damaged).unwrap();
+            let error = read(&path, &Source::default()).unwrap_err().to_string();
+            assert!(error.contains("the .npz is truncated or damaged: ") && error.len() < 300, "{error}");
+            differing += usize::from(error.contains("the checksum of ") && error.ends_with(".npy differs"));
+        }
+        assert!(differing >= fewest, "{name}: {differing}");
+    }
+}
+
 /// Tests a file whose filter is changed to one that needs a plugin.
 #[test]
 fn filters_of_hdf5_that_are_not_supported_are_named() {

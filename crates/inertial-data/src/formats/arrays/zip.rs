@@ -11,6 +11,9 @@ use crate::temporary::temporary;
 /// Maximum size of the directory; a larger one is damaged.
 const LONGEST_DIRECTORY: u64 = 64 << 20;
 
+/// Number of bytes that are checked at once.
+const BLOCK: usize = 1 << 16;
+
 /// File in an archive.
 pub(crate) struct Entry {
     pub name: String,
@@ -18,6 +21,8 @@ pub(crate) struct Entry {
     packed: u64,
     size: u64,
     header: u64,
+    /// CRC-32 of the uncompressed content.
+    checksum: u32,
 }
 
 /// Lists the entries of an archive.
@@ -42,6 +47,7 @@ pub(crate) fn entries(file: &File) -> Stored<Vec<Entry>> {
             packed: u64::from(word(head, 20)),
             size: u64::from(word(head, 24)),
             header: u64::from(word(head, 42)),
+            checksum: word(head, 16),
         };
         entry.widen(&own[name..name + extra]);
         out.push(entry);
@@ -90,7 +96,8 @@ impl Entry {
         }
     }
 
-    /// Returns the file that contains the uncompressed content, and its offset: the archive, or a temporary copy.
+    /// Returns the file that contains the uncompressed content, and its offset: the archive, or a temporary copy. The content has the
+    /// checksum of the directory.
     pub fn content(&self, file: &Arc<File>) -> Stored<(Arc<File>, u64)> {
         let mut head = [0; 30];
         read_at(file, self.header, &mut head)?;
@@ -102,9 +109,31 @@ impl Entry {
             return Err(format!("{}: it ends early", self.name));
         }
         match self.method {
-            0 => Ok((Arc::clone(file), start)),
+            0 => self.check(file, start).map(|()| (Arc::clone(file), start)),
             8 => self.inflated(file, start).map(|copy| (Arc::new(copy), 0)),
             other => Err(format!("{} is compressed by method {other}: expected deflate", self.name)),
+        }
+    }
+
+    /// Checks content that is not compressed.
+    fn check(&self, file: &File, start: u64) -> Stored<()> {
+        let io = |e: std::io::Error| format!("{}: {}", self.name, crate::plain_io(&e));
+        if self.packed != self.size {
+            return Err(format!("{}: its directory is damaged", self.name));
+        }
+        let mut content = file;
+        content.seek(SeekFrom::Start(start)).map_err(io)?;
+        let mut content = Hashed { inner: content.take(self.size), checksum: crc32fast::Hasher::new() };
+        let mut bytes = vec![0; BLOCK];
+        while content.read(&mut bytes).map_err(io)? > 0 {}
+        self.compare(content.checksum)
+    }
+
+    fn compare(&self, checksum: crc32fast::Hasher) -> Stored<()> {
+        if checksum.finalize() == self.checksum {
+            Ok(())
+        } else {
+            Err(format!("the checksum of {} differs", self.name))
         }
     }
 
@@ -114,13 +143,29 @@ impl Entry {
         packed.seek(SeekFrom::Start(start)).map_err(io)?;
         let packed = BufReader::new(packed.take(self.packed));
         let mut copy = temporary().map_err(|e| e.to_string())?;
-        let mut content = flate2::bufread::DeflateDecoder::new(packed).take(self.size);
+        let content = flate2::bufread::DeflateDecoder::new(packed).take(self.size);
+        let mut content = Hashed { inner: content, checksum: crc32fast::Hasher::new() };
         let written = std::io::copy(&mut content, &mut BufWriter::new(&mut copy)).map_err(io)?;
         if written != self.size {
             return Err(format!("{}: it ends early", self.name));
         }
         copy.flush().map_err(io)?;
+        self.compare(content.checksum)?;
         Ok(copy)
+    }
+}
+
+/// Stream that computes the checksum of what is read.
+struct Hashed<R> {
+    inner: R,
+    checksum: crc32fast::Hasher,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(out)?;
+        self.checksum.update(&out[..count]);
+        Ok(count)
     }
 }
 
