@@ -93,6 +93,7 @@ def main():
                 if i % 1000 == 0:
                     # Longer than a database page, so that it continues on overflow pages.
                     writer.write(other, time, store.serialize_cdr(text("x" * 10_000), text.__msgtype__))
+    names_of_joints(folder, t, q[:, order], dq[:, order], tau[:, order], [JOINTS[k] for k in order])
     hdf5(folder, arrays)
     datasets(folder, t, q, dq, tau)
     bags_of_ros1(folder, t, q, dq, tau)
@@ -136,6 +137,48 @@ def hdf5(folder, arrays):
         comment.attrs["MATLAB_class"] = numpy.bytes_("char")
     with open(folder / "v73.mat", "r+b") as file:
         file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
+
+
+def names_of_joints(folder, t, q, dq, tau, names):
+    """Writes names of joints in all types beside arrays in the same order."""
+    arrays = {"t": t, "q": q, "dq": dq, "tau": tau}
+    numpy.savez(folder / "names_bytes.npz", **arrays, joint_names=numpy.array(names, dtype="S"), link_names=numpy.array(["x", "y", "z"]))
+    numpy.savez(folder / "names_text.npz", **arrays, names=str(names))
+    numpy.savez(folder / "names_objects.npz", **arrays, joint_names=numpy.array(names, dtype=object))
+    numpy.savez(folder / "names_object.npz", **arrays, joint_names=numpy.array({"names": names}, dtype=object))
+    numpy.savez(folder / "other_objects.npz", **arrays, file_names=numpy.array(["x", "y"], dtype=object))
+    numpy.savez(folder / "names_numbers.npz", t=t, **{f"{key}{i + 1}": arrays[key][:, i] for key in ("q", "dq", "tau") for i in range(3)},
+                joint_names=numpy.array(names))
+    scipy.io.savemat(folder / "names_char.mat", {**arrays, "joint_names": names})
+    scipy.io.savemat(folder / "names_cell.mat", {**arrays, "joint_names": numpy.array(names, dtype=object)})
+    scipy.io.savemat(folder / "names_packed.mat", {"log": {**arrays, "joint_names": numpy.array(names, dtype=object)}}, do_compression=True)
+    with h5py.File(folder / "names_attribute.h5", "w") as file:
+        for name, values in arrays.items():
+            file[name] = values
+        file["q"].attrs["names"] = names
+    with h5py.File(folder / "names_bytes.h5", "w") as file:
+        for name, values in arrays.items():
+            file[name] = values
+            if name != "t":
+                file[name].attrs["names"] = numpy.array(names, dtype="S")
+    with h5py.File(folder / "names_group.h5", "w") as file:
+        for name, values in arrays.items():
+            file[f"log/{name}"] = values
+        file["log"].attrs["joint_names"] = names
+    for kind in ("char", "cell"):
+        with h5py.File(folder / f"names_{kind}_73.mat", "w", userblock_size=512) as file:
+            for name, values in arrays.items():
+                file.create_dataset(name, data=numpy.atleast_2d(values.T)).attrs["MATLAB_class"] = numpy.bytes_("double")
+            units = lambda text: numpy.frombuffer(text.encode("utf-16-le"), dtype="u2")  # noqa: E731
+            if kind == "char":
+                width = max(map(len, names))
+                own = file.create_dataset("joint_names", data=numpy.stack([units(name.ljust(width)) for name in names], axis=1))
+            else:
+                cells = [file.create_dataset(f"#refs#/{i}", data=units(name).reshape(-1, 1)) for i, name in enumerate(names)]
+                own = file.create_dataset("joint_names", data=numpy.array([[cell.ref for cell in cells]], dtype=h5py.ref_dtype).T, dtype=h5py.ref_dtype)
+            own.attrs["MATLAB_class"] = numpy.bytes_(kind)
+        with open(folder / f"names_{kind}_73.mat", "r+b") as file:
+            file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
 
 
 def datasets(folder, t, q, dq, tau):

@@ -72,7 +72,24 @@ fn arrays_are_read_like_text() {
         (quantity, "3") => format!("{quantity}.slide"),
         _ => name.to_owned(),
     };
-    for name in ["named.npz", "plain.h5", "names.parquet", "name_columns.parquet"] {
+    let named = [
+        "named.npz",
+        "plain.h5",
+        "names.parquet",
+        "name_columns.parquet",
+        "names_bytes.npz",
+        "names_text.npz",
+        "names_numbers.npz",
+        "names_char.mat",
+        "names_cell.mat",
+        "names_packed.mat",
+        "names_attribute.h5",
+        "names_bytes.h5",
+        "names_group.h5",
+        "names_char_73.mat",
+        "names_cell_73.mat",
+    ];
+    for name in named {
         same(&numbers(&at(name)), &expected, joints, name);
     }
     // Standard names stay whole; other names of structure fields are shortened.
@@ -161,6 +178,22 @@ fn arrays_of_other_types_are_named() {
                         precision, one row for each sample";
         assert!(error.contains("there is no column q1") && error.ends_with(expected), "{error}");
     }
+}
+
+/// Tests names of joints that only Python can read.
+#[test]
+fn names_that_are_objects_are_refused() {
+    let Some(folder) = written() else { return };
+    let at = |name: &str| folder.path().join(name);
+    for (name, what) in [("names_objects.npz", "Python objects"), ("names_object.npz", "a Python object")] {
+        let error = read(&at(name), &Source::default()).unwrap_err().to_string();
+        let expected = format!(
+            "{name}: holds the names of joints joint_names as {what}: save them as text, np.array(joint_names, dtype=str)"
+        );
+        assert!(error.ends_with(&expected), "{error}");
+    }
+    // Two names of files are not the names of three joints.
+    assert!(read(&at("other_objects.npz"), &Source::default()).unwrap().column("q3").is_some());
 }
 
 /// Tests that a codec that is not supported is named again if reading continues.

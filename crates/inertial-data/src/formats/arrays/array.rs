@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{length, read_at};
+use crate::joint_names::JointNames;
 
 /// Result with the cause as text.
 pub(crate) type Stored<T> = Result<T, String>;
@@ -73,6 +74,8 @@ pub(crate) struct Array {
     big: bool,
     /// Size of one unit if the numbers are times.
     factor: f64,
+    /// Names of the joints of the columns, if they are stored with the array.
+    pub joints: Option<JointNames>,
 }
 
 /// Location and type of the numbers of an array.
@@ -122,6 +125,7 @@ impl Array {
             number,
             big,
             factor,
+            joints: None,
         })
     }
 

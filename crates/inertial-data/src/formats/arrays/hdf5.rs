@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
+use hdf5_reader::attribute_api::Attribute;
 use hdf5_reader::datatype_api::CompoundField;
 use hdf5_reader::group::Group;
 use hdf5_reader::{
@@ -11,7 +12,9 @@ use hdf5_reader::{
 };
 
 use super::array::{Array, Layout, Number, Stored};
-use super::{Content, MOST_COLUMNS, hdf5_filters, length};
+use super::{Content, MOST_COLUMNS, has_names, hdf5_filters, length};
+use crate::columns::listed::is_list;
+use crate::joint_names::JointNames;
 use crate::temporary::temporary;
 
 /// First bytes of every HDF5 file, and of MATLAB files.
@@ -24,6 +27,9 @@ const MOST: usize = 10_000;
 /// Number of bytes read at once, and maximum size of a chunk, which may be larger.
 const BLOCK: usize = 4 << 20;
 const LARGEST_CHUNK: usize = 1 << 28;
+/// Maximum number of names of joints, and number of letters of a matrix of them.
+const MOST_NAMES: u64 = 1000;
+const MOST_LETTERS: u64 = 1 << 18;
 /// Maximum growth factor of compressed data.
 const GROWTH: u64 = 2000;
 
@@ -38,9 +44,10 @@ pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
         ..OpenOptions::default()
     };
     let opened = Hdf5File::from_storage_with_options(Arc::new(storage), options).map_err(words)?;
-    let mut reader =
-        Reader { content: Content { named: true, ..Content::default() }, size: length(file)?, count: 0 };
-    reader.group(&opened.root_group().map_err(words)?, "", 0)?;
+    let root = opened.root_group().map_err(words)?;
+    let content = Content { named: true, ..Content::default() };
+    let mut reader = Reader { content, size: length(file)?, count: 0, cells: root.group("#refs#").ok() };
+    reader.group(&root, "", 0)?;
     Ok(reader.content)
 }
 
@@ -49,6 +56,8 @@ struct Reader {
     /// Length of the file.
     size: u64,
     count: usize,
+    /// Group with the contents of MATLAB's cells.
+    cells: Option<Group>,
 }
 
 impl Reader {
@@ -65,6 +74,9 @@ impl Reader {
         if self.count > MOST {
             return Err(format!("it has more than {MOST} datasets and groups"));
         }
+        for attribute in group.attributes().unwrap_or_default().iter().filter(|a| is_list(&a.name)) {
+            self.content.add_texts(&name(&attribute.name), &texts_of(attribute));
+        }
         for dataset in &datasets {
             self.dataset(dataset, &name(dataset.name()))?;
         }
@@ -77,18 +89,58 @@ impl Reader {
 
     fn dataset(&mut self, dataset: &Dataset, name: &str) -> Stored<()> {
         // MATLAB stores characters and references as numbers.
-        let class = dataset.attribute("MATLAB_class").ok().and_then(|a| a.read_string().ok());
-        if class
-            .is_some_and(|class| matches!(class.trim_end_matches('\0'), "char" | "cell" | "function_handle"))
-        {
-            return Ok(());
-        }
-        if matches!(dataset.dtype(), Datatype::String { .. } | Datatype::VarLen { .. }) {
-            if dataset.ndim() == 1 && (name.contains("joint") || name.contains("name")) {
-                self.content.joints = dataset.read_strings().unwrap_or_default();
+        let class =
+            dataset.attribute("MATLAB_class").ok().and_then(|a| a.read_string().ok()).unwrap_or_default();
+        let class = class.trim_end_matches('\0');
+        let is_text = matches!(dataset.dtype(), Datatype::String { .. } | Datatype::VarLen { .. });
+        if is_text || matches!(class, "char" | "cell" | "string" | "function_handle") {
+            if has_names(name) {
+                self.names(dataset, name, class);
             }
             return Ok(());
         }
+        let before = self.content.arrays.len();
+        self.numbers(dataset, name)?;
+        let lists = dataset.attributes();
+        let list = lists.iter().filter(|a| is_list(&a.name)).find_map(|a| JointNames::new(name, texts_of(a)));
+        self.content.arrays[before..].iter_mut().for_each(|array| array.joints.clone_from(&list));
+        Ok(())
+    }
+
+    /// Adds the names of joints of a dataset of texts.
+    fn names(&mut self, dataset: &Dataset, name: &str, class: &str) {
+        let count = dataset.shape().iter().fold(1_u64, |all, &n| all.saturating_mul(n));
+        let texts = match class {
+            "char" => matrix_texts(dataset),
+            "cell" if count <= MOST_NAMES => self.cell_texts(dataset),
+            "string" => {
+                self.content.add_unread(name, "a string array", &format!("cellstr({name})"), None);
+                None
+            }
+            "" if count <= MOST_NAMES => dataset.read_strings().ok(),
+            _ => None,
+        };
+        if let Some(texts) = texts {
+            self.content.add_texts(name, &texts);
+        }
+    }
+
+    /// Reads the texts of MATLAB's cells, which refer to other datasets.
+    fn cell_texts(&self, dataset: &Dataset) -> Option<Vec<String>> {
+        let cells = self.cells.as_ref()?;
+        let selections =
+            dataset.shape().iter().map(|&end| SliceInfoElem::Slice { start: 0, end, step: 1 }).collect();
+        let places = dataset.read_slice::<Reference>(&SliceInfo { selections }).ok()?;
+        let text = |place: &Reference| {
+            let own = cells.child_name_by_address(place.0).ok()??;
+            let [text] = &matrix_texts(&cells.dataset(&own).ok()?)?[..] else { return None };
+            Some(text.clone())
+        };
+        places.iter().map(text).collect()
+    }
+
+    /// Adds a dataset of numbers.
+    fn numbers(&mut self, dataset: &Dataset, name: &str) -> Stored<()> {
         let shape = match *dataset.shape() {
             [rows] => [rows, 1],
             [rows, columns] => [rows, columns],
@@ -219,6 +271,49 @@ impl H5Type for Record {
     fn element_size(kind: &Datatype) -> usize {
         if let Datatype::Compound { size, .. } = kind { *size as usize } else { 1 }
     }
+}
+
+/// Address of a dataset.
+#[derive(Clone)]
+struct Reference(u64);
+
+impl H5Type for Reference {
+    fn hdf5_type() -> Datatype {
+        Datatype::FixedPoint { size: 8, signed: false, byte_order: ByteOrder::LittleEndian }
+    }
+
+    fn from_bytes(bytes: &[u8], _: &Datatype) -> hdf5_reader::error::Result<Self> {
+        let mut word = [0; 8];
+        let size = bytes.len().min(8);
+        word[..size].copy_from_slice(&bytes[..size]);
+        Ok(Self(u64::from_le_bytes(word)))
+    }
+
+    fn element_size(kind: &Datatype) -> usize {
+        if let Datatype::Reference { size, .. } = kind { usize::from(*size) } else { 8 }
+    }
+}
+
+/// Returns the texts of an attribute; none if it has other content.
+fn texts_of(attribute: &Attribute) -> Vec<String> {
+    attribute.read_strings().or_else(|_| attribute.read_string().map(|text| vec![text])).unwrap_or_default()
+}
+
+/// Reads the rows of a matrix of characters of MATLAB, whose columns are the rows of the dataset.
+fn matrix_texts(dataset: &Dataset) -> Option<Vec<String>> {
+    let &[columns, rows] = dataset.shape() else { return None };
+    if rows == 0 || columns.saturating_mul(rows) > MOST_LETTERS {
+        return None;
+    }
+    let selections =
+        [columns, rows].iter().map(|&end| SliceInfoElem::Slice { start: 0, end, step: 1 }).collect();
+    let letters = dataset.read_slice::<u16>(&SliceInfo { selections }).ok()?;
+    let row = |r: usize| {
+        let units = letters.iter().skip(r).step_by(rows as usize).copied();
+        let text: String = char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}')).collect();
+        text.trim_end().to_owned()
+    };
+    Some((0..rows as usize).map(row).collect())
 }
 
 /// Copies the records of a dataset to a temporary file.

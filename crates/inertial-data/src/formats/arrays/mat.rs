@@ -5,7 +5,7 @@ use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use super::array::{Array, Layout, Number, Stored};
-use super::{Content, length, read_at};
+use super::{Content, MOST_TEXT, has_names, length, read_at};
 use crate::temporary::temporary;
 
 /// First bytes of every file.
@@ -16,9 +16,14 @@ const HEADER: u64 = 128;
 const MATRIX: u32 = 14;
 const COMPRESSED: u32 = 15;
 /// Classes of arrays.
+const CELL: u8 = 1;
 const STRUCTURE: u8 = 2;
+const CHARACTERS: u8 = 4;
+const OPAQUE: u8 = 17;
 /// Maximum nesting of structures; deeper ones are damaged.
 const DEEPEST: usize = 16;
+/// Maximum number of cells with names of joints.
+const MOST_CELLS: usize = 1000;
 /// Maximum size of the names of fields, which are short and few.
 const LONGEST_NAMES: usize = 1 << 20;
 
@@ -125,15 +130,22 @@ fn variable(
     if element.end == element.start || depth > DEEPEST {
         return Ok(());
     }
-    let flags = Element::read(file, element.start, big)?;
-    let class = (word(&padded(flags.bytes(file, 64)?), 0, big) & 0xff) as u8;
-    let dims = Element::read(file, flags.next, big)?;
-    let sizes: Vec<usize> =
-        dims.bytes(file, 256)?.chunks_exact(4).map(|b| word(b, 0, big) as usize).collect();
-    let label = Element::read(file, dims.next, big)?;
+    let Head { class, sizes, label } = Head::read(file, element, big)?;
     let own = String::from_utf8_lossy(&label.bytes(file, LONGEST_NAMES)?).into_owned();
     let name = if field.is_empty() { own } else { field.to_owned() };
     match class {
+        CHARACTERS | CELL if has_names(&name) => {
+            if let Some(texts) = texts(file, element, big)? {
+                out.add_texts(&name, &texts);
+            }
+        }
+        // Objects of the class `string`.
+        OPAQUE if has_names(&name) => {
+            let kind = Element::read(file, Element::read(file, label.next, big)?.next, big)?;
+            if kind.bytes(file, LONGEST_NAMES)? == b"string" {
+                out.add_unread(&name, "a string array", &format!("cellstr({name})"), None);
+            }
+        }
         STRUCTURE if sizes.iter().product::<usize>() == 1 => {
             let width = Element::read(file, label.next, big)?;
             let width = word(&padded(width.bytes(file, 64)?), 0, big) as usize;
@@ -163,6 +175,82 @@ fn variable(
         _ => {}
     }
     Ok(())
+}
+
+/// Start of a variable.
+struct Head {
+    class: u8,
+    sizes: Vec<usize>,
+    /// Name of the variable; its content is next.
+    label: Element,
+}
+
+impl Head {
+    fn read(file: &File, element: &Element, big: bool) -> Stored<Self> {
+        let flags = Element::read(file, element.start, big)?;
+        let class = (word(&padded(flags.bytes(file, 64)?), 0, big) & 0xff) as u8;
+        let dims = Element::read(file, flags.next, big)?;
+        // Objects have no sizes.
+        if class == OPAQUE {
+            return Ok(Self { class, sizes: Vec::new(), label: dims });
+        }
+        let sizes = dims.bytes(file, 256)?.chunks_exact(4).map(|b| word(b, 0, big) as usize).collect();
+        Ok(Self { class, sizes, label: Element::read(file, dims.next, big)? })
+    }
+}
+
+/// Reads the rows of a matrix of characters, or the cells of an array; `None` if they are no texts, or too long for names.
+fn texts(file: &File, element: &Element, big: bool) -> Stored<Option<Vec<String>>> {
+    let Head { class, sizes, label } = Head::read(file, element, big)?;
+    let &[rows, columns] = &sizes[..] else { return Ok(None) };
+    if class == CHARACTERS {
+        return characters(file, &Element::read(file, label.next, big)?, [rows, columns], big);
+    }
+    if class != CELL || rows.saturating_mul(columns) > MOST_CELLS {
+        return Ok(None);
+    }
+    let (mut out, mut at) = (Vec::new(), label.next);
+    for _ in 0..rows * columns {
+        let cell = Element::read(file, at, big)?;
+        at = cell.next;
+        let is_text =
+            cell.kind == MATRIX && cell.end > cell.start && Head::read(file, &cell, big)?.class == CHARACTERS;
+        let text = if is_text { texts(file, &cell, big)? } else { None };
+        match text.as_deref() {
+            Some([text]) => out.push(text.clone()),
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(out))
+}
+
+/// Reads the rows of a matrix of characters, which is stored by columns.
+fn characters(
+    file: &File,
+    data: &Element,
+    [rows, columns]: [usize; 2],
+    big: bool,
+) -> Stored<Option<Vec<String>>> {
+    if data.end - data.start > MOST_TEXT {
+        return Ok(None);
+    }
+    let bytes = data.bytes(file, MOST_TEXT as usize)?;
+    let unit =
+        |b: &[u8]| if big { u16::from_be_bytes([b[0], b[1]]) } else { u16::from_le_bytes([b[0], b[1]]) };
+    let letters: Vec<char> = match data.kind {
+        // Bytes and UTF-8.
+        1 | 2 | 16 => String::from_utf8_lossy(&bytes).chars().collect(),
+        // 16-bit numbers and UTF-16.
+        4 | 17 => {
+            char::decode_utf16(bytes.chunks_exact(2).map(unit)).map(|c| c.unwrap_or('\u{fffd}')).collect()
+        }
+        _ => return Ok(None),
+    };
+    if rows == 0 || letters.len() != rows.saturating_mul(columns) {
+        return Ok(None);
+    }
+    let row = |r: usize| letters.iter().skip(r).step_by(rows).collect::<String>().trim_end().to_owned();
+    Ok(Some((0..rows).map(row).collect()))
 }
 
 /// Returns the number type for an element type.

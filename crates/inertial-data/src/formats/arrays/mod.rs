@@ -12,6 +12,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
+use crate::columns::listed::is_list;
+use crate::joint_names::JointNames;
 use crate::log::check_names;
 use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result};
@@ -30,11 +32,62 @@ const QUANTITIES: [&str; 4] = ["q", "dq", "ddq", "tau"];
 pub(crate) struct Content {
     pub arrays: Vec<Array>,
     /// Names of joints, if an array of texts provides them.
-    pub joints: Vec<String>,
+    pub joints: Option<JointNames>,
+    /// Message about names of joints that cannot be read, with their number if it is known.
+    pub unread: Option<(String, Option<usize>)>,
     /// Whether the file names its arrays.
     pub named: bool,
     /// Names of arrays that are not read: of other types (half precision, objects), or with more than two dimensions.
     pub others: Vec<String>,
+}
+
+/// Maximum size (bytes) of an array of texts; there are only a few names.
+const MOST_TEXT: u64 = 1 << 20;
+
+/// Returns whether an array of texts may contain names of joints.
+fn has_names(array: &str) -> bool {
+    let name = array.to_lowercase();
+    name.contains("joint") || name.contains("name")
+}
+
+impl Content {
+    /// Adds the texts of an array. Of several arrays with names, one that is called like a list of joints counts.
+    fn add_texts(&mut self, name: &str, texts: &[String]) {
+        let list = match texts {
+            [text] => JointNames::parse(name, text).or_else(|| JointNames::new(name, texts)),
+            _ => JointNames::new(name, texts),
+        };
+        let is_better = |own: &JointNames| is_list(name) && !is_list(&own.source);
+        if list.is_some() && self.joints.as_ref().is_none_or(is_better) {
+            self.joints = list;
+        }
+    }
+
+    /// Adds names of joints that cannot be read: `what` they are, and how to save them as text.
+    fn add_unread(&mut self, name: &str, what: &str, remedy: &str, count: Option<usize>) {
+        let message = format!("holds the names of joints {name} as {what}: save them as text, {remedy}");
+        self.unread.get_or_insert((message, count));
+    }
+
+    /// Returns the message about names of joints that cannot be read, if columns may need them.
+    fn missing_names(&self) -> Option<&str> {
+        let (message, count) = self.unread.as_ref().filter(|_| self.joints.is_none())?;
+        let needs = |array: &Array| {
+            array.columns > 1 && array.joints.is_none() && count.is_none_or(|n| n == array.columns)
+        };
+        self.arrays.iter().any(needs).then_some(message)
+    }
+
+    /// Takes the names stored with arrays for all arrays, if no array of texts has names and they do not differ.
+    fn share_names(&mut self) {
+        let mut own = self.arrays.iter().filter_map(|array| array.joints.as_ref());
+        if let Some(first) = own.next()
+            && self.joints.is_none()
+            && own.all(|other| other.names == first.names)
+        {
+            self.joints = Some(first.clone());
+        }
+    }
 }
 
 /// Reader of arrays of numbers as columns: one row for each sample.
@@ -46,6 +99,8 @@ pub struct ArrayReader {
     arrays: Vec<Array>,
     names: Vec<String>,
     named: bool,
+    /// Names of joints, for arrays with one number per sample.
+    joints: Option<JointNames>,
     /// Array and column of each name.
     places: Vec<(usize, usize)>,
     selected: Vec<usize>,
@@ -88,9 +143,10 @@ impl ArrayReader {
         Self::new(name, content, as_stored)
     }
 
-    fn new(file: String, content: Content, as_stored: bool) -> Result<Self> {
-        let Content { mut arrays, joints, named, others } = content;
-        shorten_names(&mut arrays);
+    fn new(file: String, mut content: Content, as_stored: bool) -> Result<Self> {
+        shorten_names(&mut content.arrays);
+        content.share_names();
+        let arrays = &mut content.arrays;
         let keeps = |a: &Array| as_stored && a.rows > 1;
         let length = |a: &Array| if keeps(a) { a.rows } else { a.rows.max(a.columns) };
         let of_time = arrays.iter().find(|a| TIMES.contains(&a.name.as_str()) && a.is_vector());
@@ -104,19 +160,24 @@ impl ArrayReader {
         };
         let is_across = |a: &&mut Array| a.rows != rows && a.columns == rows && !keeps(a);
         arrays.iter_mut().filter(is_across).for_each(Array::transpose);
-        let left_out = left_out(&arrays, rows, reference.as_deref(), &others);
+        let left_out = left_out(arrays, rows, reference.as_deref(), &content.others);
         arrays.retain(|a| a.rows == rows && a.columns <= MOST_COLUMNS);
+        if let Some(message) = content.missing_names() {
+            return Err(Error::read(Place::file(file), message));
+        }
+        let Content { arrays, joints, named, .. } = content;
         let (mut names, mut places) = (Vec::new(), Vec::new());
         for (k, array) in arrays.iter().enumerate() {
+            let own = array.joints.as_ref().or(joints.as_ref()).map_or(&[][..], |list| &list.names);
             for column in 0..array.columns {
                 places.push((k, column));
                 names.push(match (array.columns, array.name.as_str()) {
                     (1, name) if named => name.to_owned(),
                     _ if !named => format!("column_{}", column + 1),
-                    (count, name) if count == joints.len() && QUANTITIES.contains(&name) => {
-                        format!("{name}.{}", joints[column])
+                    (count, name) if count == own.len() && QUANTITIES.contains(&name) => {
+                        format!("{name}.{}", own[column])
                     }
-                    (count, name) if count == joints.len() => format!("{}.{name}", joints[column]),
+                    (count, name) if count == own.len() => format!("{}.{name}", own[column]),
                     (_, name) if QUANTITIES.contains(&name) => format!("{name}{}", column + 1),
                     (_, name) => format!("{name}_{column}"),
                 });
@@ -127,7 +188,7 @@ impl ArrayReader {
         let widest = arrays.iter().map(Array::row_bytes).max().unwrap_or(0).max(8 * names.len() as u64);
         let block = (BLOCK / widest.max(1)).clamp(1, MOST_ROWS) as usize;
         let (done, bytes) = (0, Vec::new());
-        Ok(Self { file, arrays, names, named, places, selected, rows, block, done, bytes, left_out })
+        Ok(Self { file, arrays, names, named, joints, places, selected, rows, block, done, bytes, left_out })
     }
 }
 
@@ -209,6 +270,10 @@ impl Reader for ArrayReader {
 
     fn is_named(&self) -> bool {
         self.named
+    }
+
+    fn joint_names(&self) -> Vec<JointNames> {
+        self.joints.iter().cloned().collect()
     }
 
     fn advice(&self) -> Option<String> {

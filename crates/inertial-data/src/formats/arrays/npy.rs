@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use super::array::{Array, Layout, Number, Stored};
 use super::zip::{Entry, entries};
-use super::{Content, read_at};
+use super::{Content, MOST_TEXT, has_names, read_at};
+use crate::columns::listed::is_list;
 
 /// First bytes of every `.npy` file.
 pub(crate) const MAGIC: [u8; 6] = *b"\x93NUMPY";
 /// Maximum size of a header, which has some hundred bytes, or some thousand for records with many fields.
 const LONGEST_HEADER: usize = 1 << 20;
-/// Maximum size of texts; there are only a few joint names.
-const MOST_TEXT: u64 = 1 << 20;
 
 /// Reads the description of an array.
 pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
@@ -67,6 +66,7 @@ fn add(out: &mut Content, name: &str, file: &Arc<File>, start: u64) -> Stored<()
     let shape = match header.shape[..] {
         [rows] => [rows, 1],
         [rows, columns] => [rows, columns],
+        [] => return add_single(out, name, &header.kind, file, start),
         ref shape => {
             out.others.extend((shape.len() > 2).then(|| name.to_owned()));
             return Ok(());
@@ -85,29 +85,77 @@ fn add(out: &mut Content, name: &str, file: &Arc<File>, start: u64) -> Stored<()
                 offset += field.size() as u64;
             }
         }
-        Kind::Texts { letters, big } if name.contains("joint") || name.contains("name") => {
-            out.joints = texts(file, start, shape[0] * shape[1], *letters, *big)?;
+        Kind::Texts(letters) => {
+            if has_names(name) {
+                out.add_texts(name, &letters.texts(file, start, shape[0].saturating_mul(shape[1]))?);
+            }
         }
-        Kind::Texts { .. } => {}
-        Kind::Records(_) | Kind::Others => out.others.push(name.to_owned()),
+        Kind::Objects if has_names(name) => {
+            let count = shape[0].saturating_mul(shape[1]);
+            out.add_unread(name, "Python objects", &remedy(name), Some(count));
+        }
+        Kind::Objects | Kind::Records(_) | Kind::Others => out.others.push(name.to_owned()),
     }
     Ok(())
 }
 
-/// Reads texts of fixed length in UTF-32, padded with zeros.
-fn texts(file: &File, start: u64, count: usize, letters: usize, big: bool) -> Stored<Vec<String>> {
-    let size = (count as u64).saturating_mul(4 * letters as u64);
-    if size > MOST_TEXT {
-        return Ok(Vec::new());
+/// Adds a single text or object, which may be a list of names. Single numbers belong to no sample.
+fn add_single(out: &mut Content, name: &str, kind: &Kind, file: &File, start: u64) -> Stored<()> {
+    match kind {
+        Kind::Texts(letters) if has_names(name) => out.add_texts(name, &letters.texts(file, start, 1)?),
+        Kind::Objects if is_list(name) => out.add_unread(name, "a Python object", &remedy(name), None),
+        _ => {}
     }
-    let mut bytes = vec![0; size as usize];
-    read_at(file, start, &mut bytes)?;
-    let letter = |b: &[u8]| {
-        let word = [b[0], b[1], b[2], b[3]];
-        char::from_u32(if big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
-    };
-    let text = |b: &[u8]| b.chunks_exact(4).filter_map(letter).take_while(|&c| c != '\0').collect();
-    Ok(bytes.chunks_exact((4 * letters).max(1)).map(text).collect())
+    Ok(())
+}
+
+/// Returns the expression that converts names to text.
+fn remedy(name: &str) -> String {
+    format!("np.array({name}, dtype=str)")
+}
+
+/// Type of texts of fixed length, padded with zeros.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Letters {
+    count: usize,
+    /// Whether texts are UTF-32 instead of bytes.
+    wide: bool,
+    big: bool,
+}
+
+impl Letters {
+    /// Parses a type such as `<U12` or `|S12`.
+    fn parse(text: &str) -> Option<Self> {
+        let plain = text.trim_start_matches(['<', '>', '|', '=']);
+        let (wide, count) = match plain.strip_prefix('U') {
+            Some(count) => (true, count),
+            None => (false, plain.strip_prefix(['S', 'a'])?),
+        };
+        Some(Self { count: count.parse().ok()?, wide, big: text.starts_with('>') })
+    }
+
+    /// Reads `count` texts; none if they are too long for names.
+    fn texts(self, file: &File, start: u64, count: usize) -> Stored<Vec<String>> {
+        let length = (self.count as u64).saturating_mul(if self.wide { 4 } else { 1 });
+        let size = (count as u64).saturating_mul(length);
+        if size > MOST_TEXT || length == 0 {
+            return Ok(Vec::new());
+        }
+        let mut bytes = vec![0; size as usize];
+        read_at(file, start, &mut bytes)?;
+        let letter = |b: &[u8]| {
+            let word = [b[0], b[1], b[2], b[3]];
+            char::from_u32(if self.big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
+        };
+        let text = |b: &[u8]| -> String {
+            if self.wide {
+                b.chunks_exact(4).filter_map(letter).take_while(|&c| c != '\0').collect()
+            } else {
+                String::from_utf8_lossy(b.split(|&b| b == 0).next().unwrap_or_default()).into_owned()
+            }
+        };
+        Ok(bytes.chunks_exact(length as usize).map(text).collect())
+    }
 }
 
 /// Number type with byte order, and the size of a unit of time.
@@ -191,7 +239,9 @@ impl Field {
 enum Kind {
     Numbers(Numbers),
     Records(Vec<Field>),
-    Texts { letters: usize, big: bool },
+    Texts(Letters),
+    /// Python objects.
+    Objects,
     Others,
 }
 
@@ -214,11 +264,10 @@ impl Header {
             Kind::Records(fields(descr).ok_or("its header has an unknown entry")?)
         } else {
             let word = descr.trim_start_matches('\'').split('\'').next().unwrap_or_default();
-            let letters =
-                word.trim_start_matches(['<', '>', '|']).strip_prefix('U').and_then(|n| n.parse().ok());
-            match (Numbers::parse(word), letters) {
+            match (Numbers::parse(word), Letters::parse(word)) {
                 (Some(numbers), _) => Kind::Numbers(numbers),
-                (None, Some(letters)) => Kind::Texts { letters, big: word.starts_with('>') },
+                (None, Some(letters)) => Kind::Texts(letters),
+                (None, None) if word.trim_start_matches('|') == "O" => Kind::Objects,
                 (None, None) => Kind::Others,
             }
         };
