@@ -1,5 +1,6 @@
 //! Columns of a log and their interpretation.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use inertial_data::{
@@ -140,16 +141,16 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         (names.clone(), model.map(|_| "the columns have no names: fill in the map".to_owned()))
     };
     let known = Recognition::of(&targets, &source.joints);
-    let values = |k: usize| {
-        let slot = numbers.iter().position(|&n| n == k)?;
-        first.as_ref().and_then(|rows| range(rows, slot))
-    };
+    let mut slots = vec![None; names.len()];
+    numbers.iter().enumerate().for_each(|(slot, &k)| slots[k] = Some(slot));
+    let values = |k: usize| first.as_ref().zip(slots[k]).and_then(|(rows, slot)| range(rows, slot));
+    let used: Option<HashSet<usize>> = used.map(|used: Vec<usize>| used.into_iter().collect());
     let columns = names[..own].iter().enumerate().map(|(k, name)| {
         let of_map =
             mapped && targets[k] != *name && recognition.columns()[k].target.as_ref() != Some(&targets[k]);
         let found = &recognition.columns()[k];
         let values = values(k);
-        let is_number = numbers.contains(&k);
+        let is_number = slots[k].is_some();
         let target = known.columns()[k].target.clone();
         let used = used.as_ref().filter(|_| target.is_some()).map(|used| used.contains(&k));
         let is_of_base = |name: &String| name.starts_with("base.") || name.starts_with("wrench.");

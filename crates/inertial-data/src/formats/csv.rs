@@ -58,6 +58,8 @@ pub struct CsvReader<'a> {
     named: bool,
     /// Names of joints in the first row.
     listed: Vec<JointNames>,
+    /// Whether each cell of the first row is a number; empty if that row was not read with the header.
+    are_numbers: Vec<bool>,
     /// Slot in the rows for each column of the file.
     slots: Vec<Option<usize>>,
     width: usize,
@@ -121,6 +123,7 @@ impl<'a> CsvReader<'a> {
             header: Vec::new(),
             named: true,
             listed: Vec::new(),
+            are_numbers: Vec::new(),
             slots: Vec::new(),
             width: 0,
             stream,
@@ -151,6 +154,10 @@ impl<'a> CsvReader<'a> {
         }
         check_names(&Place::file(&out.file), &out.header)?;
         out.list_joints()?;
+        if let Some(end) = memchr::memchr(b'\n', &out.text) {
+            let row = cells(&out.text[..end], out.separator);
+            out.are_numbers = row.iter().map(|cell| number(cell).is_some()).collect();
+        }
         out.select(&(0..out.header.len()).collect::<Vec<_>>());
         Ok(out)
     }
@@ -350,9 +357,7 @@ impl Reader for CsvReader<'_> {
 
     /// Checks the first row, if it was read with the header.
     fn is_number(&self, column: usize) -> bool {
-        let Some(end) = memchr::memchr(b'\n', &self.text) else { return true };
-        let row = cells(&self.text[..end], self.separator);
-        row.get(column).is_none_or(|cell| number(cell).is_some())
+        self.are_numbers.get(column).copied().unwrap_or(true)
     }
 
     fn joint_names(&self) -> Vec<JointNames> {

@@ -1,6 +1,6 @@
 //! Groups of columns: the same words with different joints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::columns::assignment::Style;
 use crate::columns::listed::list_for;
@@ -65,12 +65,15 @@ pub(crate) fn find(names: &[String], free: &[usize], joints: &[String]) -> Vec<G
         *sizes.entry(reading.template.clone()).or_default() += 1;
     }
     let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for readings in &mut readings {
         let Some(best) = (0..readings.len()).max_by_key(|&r| sizes[&readings[r].template]) else { continue };
         let Reading { template, meaning, key, column } = readings.swap_remove(best);
-        match groups.iter_mut().find(|g| g.template == template) {
-            Some(group) => group.members.push((key, column)),
-            None => groups.push(Group { template, meaning, members: vec![(key, column)], named_by: None }),
+        if let Some(&place) = places.get(&template) {
+            groups[place].members.push((key, column));
+        } else {
+            places.insert(template.clone(), groups.len());
+            groups.push(Group { template, meaning, members: vec![(key, column)], named_by: None });
         }
     }
     groups.retain_mut(counted);

@@ -6,7 +6,7 @@ mod stated;
 mod time;
 pub(crate) mod words;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -42,6 +42,8 @@ pub struct Recognition {
     /// Lines of an equivalent column map.
     map: Vec<String>,
     renaming: Renaming,
+    /// Columns by their names in the renaming.
+    places: HashMap<String, usize>,
 }
 
 impl Recognition {
@@ -96,6 +98,7 @@ impl Recognition {
                 linear: vec![(1.0, 0.0); names.len()],
                 ..Renaming::default()
             },
+            places: names.iter().cloned().zip(0..).collect(),
         };
         for k in (0..names.len()).filter(|&k| listed.iter().any(|list| list.is_source(&names[k]))) {
             "names of joints".clone_into(&mut out.columns[k].reason);
@@ -157,12 +160,10 @@ impl Recognition {
 
     fn take(&mut self, k: usize, target: &str, unit: Option<&'static str>, reason: &str) {
         // Another column that already has this name is renamed.
-        if let Some(other) =
-            self.renaming.names.iter().position(|name| name == target).filter(|&other| other != k)
-        {
-            self.renaming.names[other] = format!("{target} of the log");
+        if let Some(&other) = self.places.get(target).filter(|&&other| other != k) {
+            self.rename(other, format!("{target} of the log"));
         }
-        target.clone_into(&mut self.renaming.names[k]);
+        self.rename(k, target.to_owned());
         self.renaming.linear[k].0 = unit.and_then(units::unit).map_or(1.0, |(_, size)| size);
         self.columns[k] = RecognizedColumn {
             name: self.columns[k].name.clone(),
@@ -187,6 +188,14 @@ impl Recognition {
             Some(unit) => format!("{target:?} = {{ column = {name:?}, unit = {unit:?} }}"),
             None => format!("{target:?} = {name:?}"),
         });
+    }
+
+    fn rename(&mut self, k: usize, name: String) {
+        let old = std::mem::replace(&mut self.renaming.names[k], name.clone());
+        if self.places.get(&old) == Some(&k) {
+            self.places.remove(&old);
+        }
+        self.places.insert(name, k);
     }
 
     fn recognize_time(&mut self, names: &[String]) {

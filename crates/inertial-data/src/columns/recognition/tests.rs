@@ -472,4 +472,17 @@ fn listed_names_are_the_joints_of_numbers() {
         Recognition::with_joint_names(&names, &[], &listed).columns()[1].target.as_deref(),
         Some("q1")
     );
+
+/// Tests the widest log that is read: the columns of each quantity are one group.
+#[test]
+fn many_columns_are_recognized() {
+    let each = |what: &'static str, count: usize| (0..count).map(move |k| format!("actual_{what}_{k}"));
+    let names: Vec<String> =
+        ["timestamp".to_owned()].into_iter().chain(each("q", 10_000)).chain(each("qd", 9_999)).collect();
+    let found = Recognition::of(&names, &[]);
+    let target = |k: usize| found.columns()[k].target.as_deref();
+    assert_eq!((names.len(), target(0)), (20_000, Some("t")));
+    assert_eq!((target(1), target(10_000)), (Some("q1"), Some("q10000")));
+    assert_eq!((target(10_001), target(19_999)), (Some("dq1"), Some("dq9999")));
+    assert_eq!(found.map().lines().count(), 4);
 }

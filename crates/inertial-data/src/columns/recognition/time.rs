@@ -1,5 +1,7 @@
 //! Recognition of the time column.
 
+use std::collections::HashMap;
+
 use crate::columns::recognition::stated::split_unit;
 use crate::columns::recognition::words::words;
 use crate::columns::units::{self, Dimension};
@@ -58,11 +60,14 @@ const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "n
 pub(crate) fn find(names: &[String]) -> Option<Time> {
     let plain = |name: &str| words(name).into_iter().map(|(word, _)| word).collect::<Vec<_>>().join("_");
     let whole: Vec<String> = names.iter().map(|name| plain(name)).collect();
+    // The first column of each name.
+    let places: HashMap<&str, usize> =
+        whole.iter().enumerate().rev().map(|(k, name)| (name.as_str(), k)).collect();
     let nanoseconds_of = |name: &str| {
         PARTS.iter().find_map(|[seconds, nanoseconds]| {
             let prefix = name.strip_suffix(seconds).filter(|p| p.is_empty() || p.ends_with('_'))?;
             let partner = format!("{prefix}{nanoseconds}");
-            whole.iter().position(|other| *other == partner)
+            places.get(partner.as_str()).copied()
         })
     };
     let read: Vec<(String, Option<&'static str>)> = names
