@@ -1,5 +1,7 @@
 //! Robot in the form drawn by the page: frames, joints, limits and inertia cuboids.
 
+use std::collections::HashSet;
+
 use inertial::consistency::{DEFAULT_TOLERANCE, cuboid};
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::{BodyKind, JointType, LoopFrame, Mechanism, plane_directions};
@@ -102,7 +104,12 @@ struct Cuboid {
 impl Robot {
     /// Creates the robot of a model, with identified parameters for comparison if given.
     pub fn new(mechanism: &Mechanism, identified: Option<&Mechanism>) -> Result<Self> {
-        let closed = ClosedMechanism::new(mechanism)?;
+        // Without loops, the memory of the dynamics, which grows with the square of the number of joints, is not needed.
+        let loops = !mechanism.loops().is_empty();
+        let closed = loops.then(|| ClosedMechanism::new(mechanism)).transpose()?;
+        let q = closed.as_ref().map_or(mechanism.assembly(), |c| c.assembled()).to_vec();
+        let independent: Option<HashSet<usize>> =
+            closed.map(|c| c.independent_positions().iter().copied().collect());
         let after = |i: usize| identified.map(|m| m.bodies()[i].inertia);
         let bodies = mechanism.bodies().iter().enumerate().map(|(i, body)| {
             Ok(Body {
@@ -132,8 +139,10 @@ impl Robot {
         Ok(Self {
             bodies: bodies.collect::<Result<_>>()?,
             loops: loops.collect(),
-            coordinates: coordinates(&closed),
-            q: closed.assembled().to_vec(),
+            coordinates: coordinates(mechanism, |index| {
+                independent.as_ref().is_none_or(|all| all.contains(&index))
+            }),
+            q,
             ground: Vec::new(),
         })
     }
@@ -161,8 +170,7 @@ impl Robot {
     }
 }
 
-fn coordinates(closed: &ClosedMechanism<'_>) -> Vec<Coordinate> {
-    let mechanism = closed.mechanism();
+fn coordinates(mechanism: &Mechanism, is_independent: impl Fn(usize) -> bool) -> Vec<Coordinate> {
     let names = mechanism.position_names();
     let mut out = Vec::new();
     for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
@@ -184,7 +192,7 @@ fn coordinates(closed: &ClosedMechanism<'_>) -> Vec<Coordinate> {
                 unit,
                 lower: bounded(joint.limits.lower, -reach),
                 upper: bounded(joint.limits.upper, reach),
-                slider: of_its_own && closed.independent_positions().contains(&index),
+                slider: of_its_own && is_independent(index),
             });
         }
     }
