@@ -242,3 +242,39 @@ fn logs_with_too_many_columns_are_refused() {
     let line = refusal(&["columns", &folder.file("most.csv", text(20_001))]);
     assert!(line.contains("20001 columns, expected at most 20000"), "{line}");
 }
+
+#[test]
+fn joint_models_with_too_many_terms_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(400));
+    let term =
+        |k: usize| format!("[[term]]\njoint = \"joint2\"\nname = \"s{k}\"\nformula = \"sin({k}*q2)\"\n");
+    let model = folder.file("many.toml", (0..301).map(term).collect::<String>());
+    let line = refused(&["identify", MODEL, &log, "--joint-model", &model]);
+    assert!(line.contains("many.toml: 301 terms, expected at most 300"), "{line}");
+}
+
+#[test]
+fn designs_that_are_too_large_are_refused() {
+    let line = refusal(&["design", MODEL, "--harmonics", "500", "--starts", "100"]);
+    assert!(line.contains("the motion has too many variables"), "{line}");
+}
+
+#[test]
+fn loops_that_jump_in_every_row_are_refused() {
+    use std::fmt::Write as _;
+    let folder = Folder::new();
+    let mut text = String::from("t,q.j1,dq.j1,ddq.j1,tau.j1\n");
+    for k in 0..500 {
+        let (t, w) = (0.01 * f64::from(k), 12.0);
+        let (sin, cos) = (w * t).sin_cos();
+        let q = 0.1 * sin + 1000.0 * f64::from(k % 2);
+        let _ = writeln!(text, "{t},{q},{},{},{}", 0.1 * w * cos, -0.1 * w * w * sin, t.cos());
+    }
+    let log = folder.file("jumps.csv", text);
+    let line = refusal(&["identify", "builtin:four-bar", &log, "--trust-units", "--cutoff", "off"]);
+    assert!(
+        line.contains("samples from t = 0 s: sample ") && line.contains("move too far between samples"),
+        "{line}"
+    );
+}
