@@ -472,6 +472,7 @@ fn listed_names_are_the_joints_of_numbers() {
         Recognition::with_joint_names(&names, &[], &listed).columns()[1].target.as_deref(),
         Some("q1")
     );
+}
 
 /// Tests the widest log that is read: the columns of each quantity are one group.
 #[test]
