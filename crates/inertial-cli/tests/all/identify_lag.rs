@@ -135,6 +135,25 @@ fn late_torques_of_a_payload_are_corrected_and_reported() {
     assert!(residual(&left) > 2.0 * residual(&json), "{} {}", residual(&left), residual(&json));
 }
 
+/// Trial lags of fractions of a sample averaged the noise of the torques: a lag seemed to remove a third of the residual.
+#[test]
+fn noise_of_slow_logs_is_no_lag() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (motion, log) = (path("motion.json"), path("log.csv"));
+    let slow = ["--duration", "20", "--velocity", "0.5", "--acceleration", "1", "--starts", "1"];
+    let call = [&["design", "builtin:arm7"][..], &slow, &["--iterations", "3", "--out", &motion]].concat();
+    assert_eq!(run(&call).status, 0);
+    let noisy = ["simulate", "builtin:arm7", &motion, "--rate", "50", "--noise", "tau=1", "--seed", "1"];
+    assert_eq!(run(&[&noisy[..], &["--out", &log]].concat()).status, 0);
+    for cutoff in [&[][..], &["--cutoff", "off"]] {
+        let found = run(&[&["identify", "builtin:arm7", &log, "--json"], cutoff].concat());
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        let reasons = found.json()["reasons"].to_string();
+        assert!(!reasons.contains("\"lag\""), "{cutoff:?}: {reasons}");
+    }
+}
+
 /// A torque that one of two logs lacks does not count as zero in the unfiltered residual.
 #[test]
 fn torques_that_a_log_lacks_have_no_residual() {

@@ -205,7 +205,7 @@ impl ColumnMap {
         let mut own: Vec<Option<Assigned<'_>>> = names.iter().map(|_| None).collect();
         for (target, entry) in &self.text.columns {
             let assigned = self.assigned(target, entry, names, &log)?;
-            for one in self.named(assigned, target, entry.column(), &listed, joints, &mut renaming.notes) {
+            for one in Self::named(assigned, target, entry.column(), &listed, joints, &mut renaming.notes) {
                 let k = one.column;
                 if let Some(other) = &own[k] {
                     let message = format!(
@@ -290,7 +290,6 @@ impl ColumnMap {
 
     /// Gives the columns of a pattern with `{i}` to the joints that the log lists, if the model has some of them.
     fn named<'m>(
-        &self,
         mut assigned: Vec<Assigned<'m>>,
         target: &str,
         source: &str,

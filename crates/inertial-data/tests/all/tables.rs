@@ -252,7 +252,7 @@ fn listed_joints_name_numbered_columns() {
         let mut log = PreparedLog::new(&arm(), &mut reader, &Options::default()).unwrap();
         let notes = log.notes().join("; ");
         let found = log.read_all().unwrap();
-        let case = format!("{:.60} with {map:?}", text);
+        let case = format!("{text:.60} with {map:?}");
         assert_eq!((&found.q, &found.tau), (&plain.q, &plain.tau), "{case}");
         assert!(
             notes.contains("q: ") && notes.contains("tau: ") && notes.contains(", named by "),
@@ -385,7 +385,7 @@ fn stated_units_are_applied_or_refused() {
         )
     };
     let read = |text: &str, source: &Source| opened("log.csv", text, source).unwrap();
-    for (unit, size) in [("Nmm", 1e-3), ("daNm", 10.0), ("kgf.cm", 0.0980665), ("Nm", 1.0)] {
+    for (unit, size) in [("Nmm", 1e-3), ("daNm", 10.0), ("kgf.cm", 0.098_066_5), ("Nm", 1.0)] {
         let log = read(&table(unit), &Source::default());
         assert!((log.column("tau2").unwrap()[0] / (16.0 * size) - 1.0).abs() < 1e-15, "{unit}");
     }

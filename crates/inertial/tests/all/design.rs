@@ -405,7 +405,7 @@ fn chain(joints: usize) -> Mechanism {
             i % 2
         );
     }
-    read(&(text + "</robot>")).unwrap().build(&BuildOptions::default()).unwrap()
+    read::urdf::read(&(text + "</robot>")).unwrap().build(&BuildOptions::default()).unwrap()
 }
 
 /// Tests that the size of a design is checked before its memory is allocated.

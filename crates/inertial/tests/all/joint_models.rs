@@ -360,7 +360,8 @@ fn joint_models_beyond_a_limit_are_refused() {
     // Every definition has as many brackets as a formula may have.
     let nested = |count: usize| {
         let (open, close) = ("(".repeat(99), ")".repeat(99));
-        let define = (1..count).map(|k| format!("a{k} = \"{open}a{}{close}\"\n", k + 1)).collect::<String>();
+        let lines = (1..count).map(|k| format!("a{k} = \"{open}a{}{close}\"\n", k + 1));
+        let define = lines.collect::<Vec<_>>().concat();
         format!("[define]\n{define}a{count} = \"{open}q1{close}\"\n{}", term(0, "a1"))
     };
     assert!(parse(&nested(20)).is_ok());

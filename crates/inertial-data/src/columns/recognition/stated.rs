@@ -96,9 +96,8 @@ impl<'n> Stated<'n> {
     pub fn meaning(&self, words: &[String]) -> Option<Meaning> {
         let mut found = meaning(words).or_else(|| self.meaning_of_unit(words))?;
         match self.unit {
-            StatedUnit::Absent => {}
             // `q_s` is not a position in seconds.
-            StatedUnit::Known("s") => {}
+            StatedUnit::Absent | StatedUnit::Known("s") => {}
             StatedUnit::Known(unit) if suits(unit, found.quantity.symbol()) => {
                 found.unit = Some(unit).filter(|unit| !is_si(unit));
             }
@@ -246,7 +245,7 @@ fn parts(name: &str) -> Vec<Range<usize>> {
     let mut before: Option<char> = None;
     for (at, c) in name.char_indices() {
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '°' | '%' | '^');
-        let joined = before.is_some_and(|b| is_part(b) && !(b.is_ascii_digit() && !c.is_ascii_digit()));
+        let joined = before.is_some_and(|b| is_part(b) && (c.is_ascii_digit() || !b.is_ascii_digit()));
         before = Some(c);
         match out.last_mut() {
             Some(range) if joined && is_part(c) => range.end = at + c.len_utf8(),
