@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inertial_data::{FolderFiles, Reader, Source};
+use inertial_data::{FolderFiles, Reader, Source, folder_files};
 
 pub use output::{OutputFiles, Sink};
 use place::Places;
@@ -141,7 +141,7 @@ impl Inputs for Disk {
         let path = Path::new(name);
         if path.is_dir() {
             let files = || {
-                let FolderFiles { read, others } = FolderFiles::of(path);
+                let FolderFiles { read, others } = folder_files(path);
                 read.into_iter().chain(others).collect()
             };
             self.with_places(|places| places.read_folder(name, files))?;
@@ -154,7 +154,7 @@ impl Inputs for Disk {
         if !path.is_dir() {
             return vec![name.to_owned()];
         }
-        FolderFiles::of(path).read.iter().map(|file| file.to_string_lossy().into_owned()).collect()
+        folder_files(path).read.iter().map(|file| file.to_string_lossy().into_owned()).collect()
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::open::FolderFiles;
+use super::folder_files::FolderFiles;
 use super::parquet::ParquetReader;
 use crate::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};

@@ -3,6 +3,7 @@
 pub(crate) mod arrays;
 pub(crate) mod bags;
 pub(crate) mod csv;
+pub(crate) mod folder_files;
 pub(crate) mod gzip;
 pub(crate) mod kinds;
 pub(crate) mod lerobot;

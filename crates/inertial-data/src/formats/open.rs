@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +11,7 @@ use crate::columns::recognition::Recognition;
 use crate::formats::arrays::{ArrayReader, hdf5, mat, npy};
 use crate::formats::bags::{self, BagReader, TopicChoice, mcap, ros1};
 use crate::formats::csv::CsvReader;
+use crate::formats::folder_files::FolderFiles;
 use crate::formats::kinds;
 use crate::formats::lerobot::{self, LeRobotReader};
 use crate::formats::parquet::{self, ParquetReader};
@@ -71,20 +72,9 @@ pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Rea
     with_standard_names(from_file(file, name, source)?, source)
 }
 
-/// Files of a log that is a folder.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FolderFiles {
-    /// Files that are read, in their order.
-    pub read: Vec<PathBuf>,
-    /// Files that belong to the log and are not read, such as videos, or that would be read if they existed.
-    pub others: Vec<PathBuf>,
-}
-
-impl FolderFiles {
-    /// Returns the files of a rosbag2 folder or a LeRobot dataset. Files that cannot be listed are left out; [`open`] reports them.
-    pub fn of(folder: &Path) -> Self {
-        if lerobot::is_dataset(folder) { lerobot::files(folder) } else { bags::folder::files(folder) }
-    }
+/// Returns the files of a rosbag2 folder or a LeRobot dataset. Files that cannot be listed are left out; [`open`] reports them.
+pub fn folder_files(folder: &Path) -> FolderFiles {
+    if lerobot::is_dataset(folder) { lerobot::files(folder) } else { bags::folder::files(folder) }
 }
 
 /// Returns a reader with the standard names and units: by the column map if there is one, then by [`Recognition`].

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::topics::{Message, Messages, Topics};
 use super::{TopicChoice, db3, mcap};
-use crate::formats::open::FolderFiles;
+use crate::formats::folder_files::FolderFiles;
 use crate::formats::zstd::Unpacked;
 use crate::temporary::temporary_copy;
 use crate::{Error, Place, Result, plain_io};
