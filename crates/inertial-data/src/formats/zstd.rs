@@ -99,9 +99,8 @@ impl<R: BufRead> Read for Unpacked<R> {
 }
 
 fn damaged(error: &FrameDecoderError) -> Error {
-    // The decoder's text about an end of the data contains its internal names, and the causes below it do not name all of theirs.
-    let text = error.to_string();
-    if text.contains("UnexpectedEof") || text.contains("failed to fill whole buffer") {
+    // The texts of the decoder contain its internal names, and not all of them tell the cause.
+    if format!("{error:?}").contains("UnexpectedEof") {
         return Error::new(ErrorKind::UnexpectedEof, TRUNCATED);
     }
     match error {

@@ -200,7 +200,10 @@ fn is_comment_word(word: &str) -> bool {
 
 /// Finds a unit among the words of a name.
 fn in_words(name: &str) -> Option<Stated<'_>> {
-    let parts = parts(name);
+    // Texts in brackets were considered before.
+    let brackets = brackets(name);
+    let is_outside = |part: &Range<usize>| brackets.iter().all(|inner| !inner.contains(&part.start));
+    let parts: Vec<Range<usize>> = parts(name).into_iter().filter(is_outside).collect();
     for first in 0..parts.len() {
         for end in (first + 1..=parts.len().min(first + 3)).rev() {
             let texts: Vec<&str> = parts[first..end].iter().map(|range| &name[range.clone()]).collect();
@@ -209,12 +212,16 @@ fn in_words(name: &str) -> Option<Stated<'_>> {
             // `filtered_50_Hz` is no unit of the quantity.
             let is_counted = first > 0 && name[parts[first - 1].clone()].bytes().all(|b| b.is_ascii_digit());
             let rest = name[..start].trim_end_matches(|c: char| !c.is_alphanumeric() && c != ']' && c != ')');
-            let rest = if end == parts.len() && !rest.is_empty() { rest } else { name };
-            let no_unit = |word: &str| NO_UNITS.contains(&word.to_ascii_lowercase().as_str());
+            let has_number = name[..parts[end - 1].end].ends_with(|c: char| c.is_ascii_digit());
+            let is_end = end == parts.len() && !rest.is_empty() && (texts.len() > 1 || !has_number);
+            let rest = if is_end { rest } else { name };
+            // The number of a joint may follow without a separator: `q_deg1`.
+            let bare = |word: &str| word.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+            let no_unit = |word: &str| NO_UNITS.contains(&word[..bare(word)].to_ascii_lowercase().as_str());
             let unit = match &texts[..] {
                 [hertz] if is_counted && hertz.eq_ignore_ascii_case("hz") => continue,
-                [word] if no_unit(word) => StatedUnit::Unknown(&name[parts[first].clone()]),
-                [word] => match word_unit(word, is_last) {
+                [word] if no_unit(word) => StatedUnit::Unknown(&name[start..start + bare(word)]),
+                [word] => match word_unit(&word[..bare(word)], is_last && bare(word) == word.len()) {
                     Some(unit) => StatedUnit::Known(unit),
                     None => continue,
                 },
@@ -231,7 +238,9 @@ fn in_words(name: &str) -> Option<Stated<'_>> {
                 },
                 _ => continue,
             };
-            if first > 0 || end < parts.len() {
+            // A name that is only a unit has no quantity.
+            let is_whole = first == 0 && end == parts.len();
+            if !is_whole || (texts.len() == 1 && units::spelling(&texts[0][..bare(texts[0])]).is_none()) {
                 return Some(Stated { rest, unit });
             }
         }
@@ -362,6 +371,9 @@ mod tests {
             ("pos_rev_1", Known("rev")),
             ("q1deg", Known("deg")),
             ("posDeg1", Known("deg")),
+            ("q_deg1", Known("deg")),
+            ("tau_Nmm1", Known("Nmm")),
+            ("tau_percent1", Unknown("percent")),
             ("J1_vel_deg_s", Known("deg/s")),
             ("joint_1_acc_rad_per_s2", Known("rad/s^2")),
             ("tau_mNm_1", Known("mNm")),
