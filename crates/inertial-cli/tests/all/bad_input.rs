@@ -88,7 +88,7 @@ fn texts_that_describe_no_mechanism() {
         "",
     );
     says(&folder, "nowhere.urdf", change("<parent link=\"base\"/>", "<parent link=\"bass\"/>"), "bass");
-    says(&folder, "axis.urdf", change("xyz=\"0 0 1\"", "xyz=\"0 0 0\""), "axis");
+    says(&folder, "axis.urdf", change("xyz=\"0 0 1\"", "xyz=\"0 0 z\""), "axis");
 }
 
 /// Loop: its name, then body and position of both ends.

@@ -473,8 +473,9 @@ fn null_spaces_are_listed_with_reasons() {
 /// Null vectors had some five entries each, also for parameters that no measurement shows.
 #[test]
 fn null_vectors_of_loops_have_few_entries() {
-    // Entries of the reduced echelon form of the whole null space: 84, 116 and 32.
-    for (name, most) in [("2rru-1rrs", 120), ("2prs-1psr", 160), ("four-bar", 45)] {
+    // The vectors had 177, 217 and 74 entries before the reduction. The reduced echelon form of the whole null space has 84,
+    // 116 and 32, but its vectors mix principles.
+    for (name, most) in [("2rru-1rrs", 140), ("2prs-1psr", 180), ("four-bar", 65)] {
         let machine = builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap();
         let found = analyze(&machine, &AnalyzeOptions::default()).unwrap();
         let entries: usize = found.null_space.iter().map(|v| v.combination.len()).sum();

@@ -199,7 +199,8 @@ pub(crate) fn deviations(
     // Lags that are too large for the linearization.
     let as_it_is = remaining_of(&residual_of_lag) / energy(width - 1);
     let mut best = (FALL * as_it_is, None);
-    for (k, lag) in LAGS.into_iter().enumerate() {
+    let lags: Vec<f64> = (0..LAGS.len()).map(|k| excerpt.rounded_lag(k)).collect();
+    for (k, &lag) in lags.iter().enumerate().filter(|(_, lag)| **lag != 0.0) {
         let own = left(&with_omitted, first_later + k)?;
         let share = remaining_of(&own) / energy(first_later + k);
         if share < best.0 {
@@ -207,9 +208,9 @@ pub(crate) fn deviations(
         }
     }
     if let (share, Some(value)) = best {
-        let apart = LAGS.into_iter().map(|lag| (lag - value).abs()).filter(|gap| *gap > 0.0);
+        let apart = lags.iter().map(|lag| (lag - value).abs()).filter(|gap| *gap > 1e-6);
         // The true lag is between the neighbouring candidates: a tenth of that distance is a sufficient initial error.
-        let std_error = (0.1 * apart.fold(value.abs(), f64::min)).hypot(excerpt.rounding_of_lags());
+        let std_error = 0.1 * apart.fold(value.abs(), f64::min);
         out.push(Deviation {
             kind: DeviationKind::Lag,
             of: None,

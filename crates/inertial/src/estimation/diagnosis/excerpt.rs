@@ -33,6 +33,8 @@ pub struct Excerpt {
     between: Vec<f64>,
     /// Forces delayed by each of [`LAGS`], one after another, rounded to whole samples.
     pub(crate) tau_later: Vec<f64>,
+    /// Sum of the rounded lags of all samples, for each of [`LAGS`].
+    lags: [f64; LAGS.len()],
     pub(crate) keep: Vec<bool>,
     pub(crate) columns: Vec<f64>,
     /// Mean signs of the speeds; empty in the whole band.
@@ -183,8 +185,9 @@ impl Excerpt {
             self.before.add(band, s - 1);
             self.after.add(band, s + 1);
             self.between.push(2.0 * step);
-            for lag in LAGS {
+            for (lag, sum) in LAGS.into_iter().zip(&mut self.lags) {
                 self.tau_later.extend_from_slice(tau(lagged(s, lag / step, last)));
+                *sum += (lag / step).round() * step;
             }
             match band.keep {
                 Some(keep) => self.keep.extend_from_slice(band.of(keep, s)),
@@ -201,10 +204,9 @@ impl Excerpt {
         self.low.as_deref()
     }
 
-    /// Returns the standard deviation (s) of the rounding of [`LAGS`] to whole samples.
-    pub(crate) fn rounding_of_lags(&self) -> f64 {
-        let largest = self.between.iter().fold(0.0_f64, |most, between| most.max(0.5 * between));
-        largest / 12.0_f64.sqrt()
+    /// Returns the mean of one of [`LAGS`] (s) after rounding to whole samples.
+    pub(crate) fn rounded_lag(&self, lag: usize) -> f64 {
+        self.lags[lag] / self.count.max(1) as f64
     }
 
     /// Returns the forces delayed by one of [`LAGS`].
@@ -256,6 +258,7 @@ impl Excerpt {
             after: self.after.picked(|all| pick(all, n, every)),
             between: pick(&self.between, n, every),
             tau_later: pick(&self.tau_later, n, every),
+            lags: self.lags.map(|sum| sum / n.max(1) as f64 * n.div_ceil(every) as f64),
             keep: pick(&self.keep, n, every),
             columns: pick(&self.columns, n, every),
             signs: pick(&self.signs, n, every),
