@@ -378,7 +378,8 @@ fn a_payload_uses_the_joint_file_of_the_model() {
     let residual = |found: &crate::common::Run| found.json()["fit_relative_rms"].as_f64().unwrap();
     assert!(residual(&without) > 1.5 * residual(&with), "{} {}", residual(&without), residual(&with));
     let mass = with.json()["bodies"][0]["mass"].as_f64().unwrap();
-    assert!((mass - 1.2).abs() < 0.012, "{mass}");
+    // Three joints do not determine the mass alone; the prior does the rest.
+    assert!((mass - 1.2).abs() < 0.06, "{mass}");
 }
 
 #[test]
