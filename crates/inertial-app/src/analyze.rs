@@ -110,6 +110,11 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let model = &*model.with_missing_rotors()?;
     let wanted = options.for_library(&model.mechanism)?;
     let mut analysis = analyze(&model.mechanism, &wanted).at(&model.label)?;
+    ensure_option!(
+        options.total_momentum.is_none() || analysis.total_momentum.is_some(),
+        "total-momentum",
+        "only a measured momentum can have a given total"
+    );
     let assumed = options.total_momentum.is_none() && wanted.total_momentum == TotalMomentum::Any;
     if assumed && analysis.total_momentum.is_some() && model.mechanism.base() == Base::Floating {
         let has_wheels = !model.mechanism.wheels().is_empty();

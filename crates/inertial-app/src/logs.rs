@@ -200,6 +200,14 @@ impl LogOptions {
         Ok(())
     }
 
+    /// Checks that there is a log for the options that determine how logs are read, if all inputs are summaries.
+    pub(crate) fn check_summaries_only(&self) -> Result<()> {
+        let reason = "summaries contain no columns: give the logs themselves";
+        ensure_option!(self.columns.is_none(), "columns", "{reason}");
+        ensure_option!(self.topic.is_none(), "topic", "{reason}");
+        Ok(())
+    }
+
     /// Returns the names of the inputs that are read besides the logs.
     pub fn files(&self) -> impl Iterator<Item = String> + '_ {
         self.columns.iter().cloned()

@@ -64,6 +64,8 @@ pub enum Note {
     NotUsable,
     /// Joints with too few usable samples for validation.
     NotJudged(Vec<String>),
+    /// Joints without measured torques while a threshold was given.
+    NoTorques(Vec<String>),
     /// Two fitted logs with common rows.
     SameLog([String; 2]),
     /// Validation log with rows of a fitted one.
@@ -151,6 +153,7 @@ impl Coded for Note {
             Self::NotWritten { .. } => "not-written",
             Self::NotUsable => "not-usable",
             Self::NotJudged(_) => "not-judged",
+            Self::NoTorques(_) => "no-torques",
             Self::SameLog(_) => "same-log",
             Self::ValidatedWithFitted(_) => "validated-with-fitted",
             Self::MixedPreparation(_) => "mixed-preparation",
@@ -216,6 +219,11 @@ impl Note {
                 "{}: fewer than {} usable samples, too few to judge the model: the threshold is not met",
                 names.join(", "),
                 Validation::ENOUGH
+            ),
+            Self::NoTorques(names) => format!(
+                "{}: no measured torques, so the threshold is not met; if they have no sensor, name the joints to judge with {}",
+                names.join(", "),
+                spell("joints")
             ),
             Self::SameLog([a, b]) => {
                 format!("{a} and {b} share rows; counting them twice makes standard errors too small")

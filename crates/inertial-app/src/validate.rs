@@ -2,7 +2,7 @@
 
 use inertial::estimation::{Equations, Summary, Validation, validate};
 use inertial::identifiability::Measured;
-use inertial::mechanism::DEFAULT_SNAP;
+use inertial::mechanism::{Base, DEFAULT_SNAP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,8 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         }
     }
     drop(work);
-    let result = validate(&equations, &summary, &values).at(options.logs.join(", "))?;
+    let mut result = validate(&equations, &summary, &values).at(options.logs.join(", "))?;
+    let silent = without_torques(&equations, &result, options);
     let curves = if options.draw {
         let pieces = logs.iter_mut().map(|log| {
             let piece = LogSegment::new(0..log.len(), "validation", &result.joints);
@@ -111,9 +112,30 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     } else {
         None
     };
-    if !result.unjudged.is_empty() {
-        context.note(&Note::NotJudged(result.unjudged.clone()));
+    if options.threshold.is_some() {
+        if !result.unjudged.is_empty() {
+            context.note(&Note::NotJudged(result.unjudged.clone()));
+        }
+        if !silent.is_empty() {
+            context.note(&Note::NoTorques(silent.clone()));
+        }
     }
+    result.unjudged.extend(silent);
     let passed = options.threshold.is_none_or(|most| result.is_within(most));
     Ok(Outcome { measured: None, result, passed, threshold: options.threshold, curves })
+}
+
+/// Returns the joints without measured torques in logs that have torques of other joints, unless the joints to use were named.
+fn without_torques(equations: &Equations<'_>, result: &Validation, options: &Options) -> Vec<String> {
+    // Loops have passive joints.
+    if equations.closed().is_some() || !options.log.joints.is_empty() {
+        return Vec::new();
+    }
+    let mechanism = equations.mechanism();
+    let base = if mechanism.base() == Base::Floating { 6 } else { 0 };
+    let is_known =
+        |name: &String| result.joints.iter().any(|r| r.joint == *name) || result.unjudged.contains(name);
+    let joints = &mechanism.force_names()[base..];
+    let (known, silent): (Vec<_>, Vec<_>) = joints.iter().cloned().partition(is_known);
+    if known.is_empty() { Vec::new() } else { silent }
 }

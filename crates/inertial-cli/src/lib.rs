@@ -33,6 +33,9 @@ use inertial_app::choice::{Choice as _, words};
 use output::Answer;
 use shell::Shell;
 
+/// Environment variable by which `serve` passes its process number to its jobs, which end with it.
+const SERVER: &str = "INERTIAL_SERVER";
+
 const EXAMPLES: &str = "\
 Examples:
   inertial demo                            try it on a built-in model
@@ -103,6 +106,10 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     }
     threads::prepare();
+    #[cfg(target_os = "linux")]
+    if let Some(server) = std::env::var(SERVER).ok().and_then(|id| id.parse().ok()) {
+        signals::end_with(server);
+    }
     #[cfg(unix)]
     signals::ignore_file_size();
     #[cfg(unix)]

@@ -7,6 +7,7 @@ use clap::CommandFactory;
 use clap::builder::Resettable;
 use clap_complete::{Shell as ShellKind, generate};
 use clap_mangen::Man;
+use inertial_app::disk::OutputFiles;
 
 use crate::Cli;
 use crate::output::Answer;
@@ -46,14 +47,16 @@ pub fn man(args: &ManArgs, shell: &Shell) -> Result<Answer> {
     ensure!(args.folder.is_dir(), "{}: is not a folder: create it first", args.folder.display());
     let mut program = Cli::command();
     program.build();
-    write(args, "inertial", &program, shell)?;
+    let mut files = OutputFiles::new(shell.disk());
+    write(args, "inertial", &program, &mut files)?;
     for command in program.get_subcommands() {
-        write(args, &format!("inertial-{}", command.get_name()), command, shell)?;
+        write(args, &format!("inertial-{}", command.get_name()), command, &mut files)?;
     }
+    shell.write(files, false)?;
     Ok(Answer::Yes)
 }
 
-fn write(args: &ManArgs, name: &str, command: &clap::Command, shell: &Shell) -> Result<()> {
+fn write(args: &ManArgs, name: &str, command: &clap::Command, files: &mut OutputFiles) -> Result<()> {
     let path = args.folder.join(format!("{name}.1"));
     let help = command.get_after_long_help().or_else(|| command.get_after_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
@@ -65,7 +68,7 @@ fn write(args: &ManArgs, name: &str, command: &clap::Command, shell: &Shell) -> 
     let page = Man::new(page).title(name).source(concat!("inertial ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render(&mut text).with_context(|| path.display().to_string())?;
-    shell.write_file(&path, &(String::from_utf8_lossy(&text).into_owned() + &sections(&help)))
+    Ok(files.add(&path, String::from_utf8_lossy(&text).into_owned() + &sections(&help))?)
 }
 
 /// Converts the text after the options to sections of a manual page, with examples last. Indented lines are kept verbatim for copying.

@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
 use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, register};
+
+/// Signals that end a process by default and that users and batch systems send.
+const ENDING: [i32; 9] = [SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU];
 
 /// Installs handlers that end the program as by default, except while outputs have hidden names, which would be left behind.
 ///
 /// A signal at that moment is ignored: the outputs are complete, and the program is about to end.
 pub fn prepare() {
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+    for signal in ENDING {
         if is_ignored(signal) {
             continue;
         }
@@ -25,6 +30,18 @@ pub fn prepare() {
         let registered = unsafe { register(signal, end) };
         // If registration fails, the signal ends the program at once.
         drop(registered);
+    }
+}
+
+/// Ends this process when its parent ends, also if that is killed. `parent` is the process number of the parent.
+#[cfg(target_os = "linux")]
+pub fn end_with(parent: i32) {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    // If the system refuses, the job ends at its time limit or by itself.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // The parent may have ended before.
+    if getppid().is_none_or(|id| id.as_raw_nonzero().get() != parent) {
+        std::process::exit(2);
     }
 }
 

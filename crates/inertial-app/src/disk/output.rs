@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::SpooledTempFile;
 
 use super::Disk;
 use super::stage::Staged;
-use crate::{Located, Result};
+use crate::{Located, Result, ensure};
 
 /// Checks that a file can be written, without leaving anything behind.
 pub(super) fn check(path: &Path) -> Result<()> {
@@ -25,12 +25,39 @@ fn is_device(path: &Path) -> bool {
 pub struct OutputFiles {
     disk: Disk,
     sinks: Vec<Sink>,
+    /// Dropped last, when the folders contain no staged files.
+    folders: NewFolders,
+}
+
+/// Folders created for outputs. Those that stay empty are removed.
+#[derive(Default)]
+struct NewFolders(Vec<PathBuf>);
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        for folder in self.0.iter().rev() {
+            // Fails if the folder contains something, as intended.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 impl OutputFiles {
     /// Creates an empty set of outputs for the call that reads its inputs from `disk`.
     pub fn new(disk: &Disk) -> Self {
-        Self { disk: disk.clone(), sinks: Vec::new() }
+        Self { disk: disk.clone(), sinks: Vec::new(), folders: NewFolders::default() }
+    }
+
+    /// Creates a folder for outputs, if it does not exist. It is removed if nothing is written into it.
+    pub fn create_folder(&mut self, folder: &Path) -> Result<()> {
+        ensure!(!folder.is_file(), "{}: is a file: give the name of a folder", folder.display());
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let missing: Vec<PathBuf> = folder.ancestors().take_while(is_missing).map(Path::to_owned).collect();
+        for folder in missing.into_iter().rev() {
+            std::fs::create_dir(&folder).at(folder.display())?;
+            self.folders.0.push(folder);
+        }
+        Ok(())
     }
 
     /// Adds a file.

@@ -76,6 +76,8 @@ impl Staged {
         remove_abandoned(&folder);
         let file = Incomplete::create(&folder).at("cannot be written")?;
         if let Ok(existing) = target.metadata() {
+            let reason = "make it writable or give the output another name";
+            ensure!(!existing.permissions().readonly(), "cannot be written: is read-only: {reason}");
             take_over(file.as_file(), &existing).at("cannot be written")?;
         }
         Ok(Self { file, folder, target })

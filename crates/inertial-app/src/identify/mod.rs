@@ -215,6 +215,7 @@ impl Data {
         let mut kept = Summary::empty(equations);
         let (mut logs, mut excerpt) = (Vec::new(), Excerpt::default());
         let samples = (EXCERPT / options.logs.len().max(1)).max(1);
+        let mut has_log = !options.validate.is_empty();
         for name in &options.logs {
             if let Some(summary) = saved_summary(context, name)? {
                 ensure_option!(
@@ -232,6 +233,7 @@ impl Data {
                 fit.merge(&summary)?;
                 continue;
             }
+            has_log = true;
             let mut log = open(name)?;
             let (first, last) = match options.holdout {
                 Some(fraction) => log.hold_out(fraction)?,
@@ -243,6 +245,9 @@ impl Data {
             if again {
                 logs.push(OpenLog { recording: log, fit: first, kept: last });
             }
+        }
+        if !has_log {
+            options.log.check_summaries_only()?;
         }
         for name in &options.validate {
             let mut log = open(name)?;

@@ -76,6 +76,17 @@ struct Job {
     task: Option<AbortHandle>,
 }
 
+impl Job {
+    /// Removes an upload that was rejected or is incomplete.
+    fn remove(&mut self, name: &str, path: &Path, bytes: u64) {
+        // The folder of the job is removed later in any case.
+        let _ = std::fs::remove_file(path);
+        self.bytes -= bytes;
+        self.logs.retain(|log| log != name);
+        self.model.take_if(|model| model == name);
+    }
+}
+
 /// Status of a job for the page.
 #[derive(Debug, Serialize)]
 pub struct Status {
@@ -151,18 +162,21 @@ impl Jobs {
         Ok(name)
     }
 
-    /// Streams a file to the disk, within the time limit of a job. A rejected file has no effect; an incomplete upload removes the job.
+    /// Streams a file to the disk, within the time limit of a job. A rejected or incomplete file has no effect.
     pub async fn upload(&self, job: &str, role: &str, name: &str, body: axum::body::Body) -> Result<()> {
         let path = self.admit(job, role, name)?;
-        let received = tokio::time::timeout(self.limits.run, self.receive(job, name, &path, body)).await;
+        let mut bytes = 0;
+        let receive = self.receive(job, name, &path, body, &mut bytes);
+        let received = tokio::time::timeout(self.limits.run, receive).await;
         let done = received.unwrap_or_else(|_| {
             bail!("{name}: took longer than {} s (--time-limit)", self.limits.run.as_secs())
         });
-        self.change(job, |job| job.coming -= 1);
-        if done.is_err() {
-            // An incomplete file is useless.
-            self.close(job);
-        }
+        self.change(job, |job| {
+            job.coming -= 1;
+            if done.is_err() {
+                job.remove(name, &path, bytes);
+            }
+        });
         done
     }
 
@@ -190,10 +204,17 @@ impl Jobs {
         Ok(job.folder.join(name))
     }
 
-    async fn receive(&self, id: &str, name: &str, path: &Path, mut body: axum::body::Body) -> Result<()> {
+    /// Receives a file and counts the bytes held for it.
+    async fn receive(
+        &self,
+        id: &str,
+        name: &str,
+        path: &Path,
+        mut body: axum::body::Body,
+        held: &mut u64,
+    ) -> Result<()> {
         let mut file = tokio::fs::File::create(path).await?;
         file.set_max_buf_size(super::PIECE);
-        let mut written: u64 = 0;
         loop {
             let frame = tokio::time::timeout(self.limits.quiet, body.frame()).await;
             let Some(frame) = frame.map_err(|_| {
@@ -206,13 +227,14 @@ impl Jobs {
             else {
                 continue;
             };
-            written += data.len() as u64;
+            let bytes = data.len() as u64;
             ensure!(
-                written <= self.limits.bytes,
+                *held + bytes <= self.limits.bytes,
                 "{name}: is larger than the limit of {} MB (--max-upload)",
                 self.limits.bytes >> 20
             );
-            self.hold(id, data.len() as u64)?;
+            self.hold(id, bytes)?;
+            *held += bytes;
             file.write_all(&data).await?;
         }
         file.flush().await?;
@@ -272,6 +294,7 @@ impl Jobs {
     async fn work(&self, name: &str, folder: &Path, model: &str, arguments: &[String]) -> Result<bool> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(arguments)
+            .env(crate::SERVER, std::process::id().to_string())
             .current_dir(folder)
             // A model from standard input cannot include files of this machine.
             .stdin(Stdio::from(std::fs::File::open(folder.join(model))?))

@@ -24,6 +24,9 @@ use inertial_report::page::{CSS, SERVE};
 use super::guard::Guard;
 use super::jobs::Jobs;
 
+/// Size limit (bytes) of the headers of a request.
+const HEADER_BYTES: usize = 32 << 10;
+
 /// Size limit (bytes) of a request for a job.
 const MOST_CHOICES: usize = 16 << 10;
 
@@ -46,6 +49,10 @@ pub fn router(guard: Arc<Guard>, jobs: Arc<Jobs>) -> Router {
 async fn checked(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     if let Some(reason) = guard.refusal(request.uri(), request.headers()) {
         return refuse(StatusCode::FORBIDDEN, reason);
+    }
+    let size: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if size > HEADER_BYTES {
+        return refuse(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are larger than 32 kB");
     }
     let mut response = next.run(request).await;
     let always = [

@@ -148,7 +148,7 @@ pub fn of_validation(
     let verdict = match outcome.threshold {
         Some(most) if outcome.passed => format!(", within the threshold of {}", percent(most)),
         Some(_) if !outcome.result.unjudged.is_empty() => {
-            format!(", too few samples of {}", outcome.result.unjudged.join(", "))
+            format!(", {} not judged", outcome.result.unjudged.join(", "))
         }
         Some(most) => format!(", above the threshold of {}", percent(most)),
         None => String::new(),

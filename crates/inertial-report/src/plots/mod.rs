@@ -8,9 +8,9 @@ mod terminal;
 
 use std::path::Path;
 
+use inertial_app::Result;
 use inertial_app::curves::Series;
 use inertial_app::disk::OutputFiles;
-use inertial_app::{Error, Located as _, Result};
 
 use crate::page::Page;
 pub use space_robot::files as space_robot;
@@ -19,10 +19,7 @@ pub use terminal::draw;
 
 /// Adds plots to the output files, in a folder that is created if it does not exist.
 pub fn write(plots: Vec<(String, String)>, folder: &Path, files: &mut OutputFiles) -> Result<()> {
-    if folder.is_file() {
-        return Err(Error::Input(format!("{}: is a file: give the name of a folder", folder.display())));
-    }
-    std::fs::create_dir_all(folder).at(folder.display())?;
+    files.create_folder(folder)?;
     plots.into_iter().try_for_each(|(name, text)| files.add(&folder.join(name), &text))
 }
 

@@ -136,7 +136,7 @@ pub(super) fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Res
     }
     if out.measured == Measured::Momentum {
         if floating && !mechanism.loops().is_empty() && options.total_momentum != TotalMomentum::Any {
-            let message = "the momentum of a mechanism with loops is analysed for any total momentum only";
+            let message = "a total momentum cannot be given for a mechanism with loops: use any";
             return Err(Error::Numeric(message.into()));
         }
         out.conservation = conserved::law(mechanism, options.total_momentum, options.snap);

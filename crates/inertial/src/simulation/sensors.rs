@@ -3,6 +3,9 @@
 use crate::linalg::SplitMix;
 use crate::{Error, Result};
 
+/// Largest setting; larger readings are outside of the range that logs may have.
+const MOST: f64 = 1e50;
+
 /// Settings by column or group of columns: `tau`, `tau.elbow`, `base.v`, `wrench`.
 pub type Settings = [(String, f64)];
 
@@ -50,9 +53,12 @@ impl Sensors {
             [("noise", noise, false), ("bias", bias, true), ("quantum", quantum, false)]
         {
             for (key, value) in settings {
-                if !value.is_finite() || (!signed && *value < 0.0) {
-                    let expected =
-                        if signed { "a finite number" } else { "a finite number, no less than zero" };
+                if !(value.abs() <= MOST) || (!signed && *value < 0.0) {
+                    let expected = if signed {
+                        "a number of at most 1e50"
+                    } else {
+                        "a number of at most 1e50, no less than zero"
+                    };
                     return Err(Error::invalid_value(format!("the {what} of {key}"), *value, expected));
                 }
                 if !names.iter().any(|name| applies(key, name)) {

@@ -66,6 +66,7 @@ mod sqp;
 mod tetrahedral;
 mod trajectories;
 mod urdf;
+mod urdf_lenient;
 mod usd;
 mod write_mjcf;
 mod write_urdf;

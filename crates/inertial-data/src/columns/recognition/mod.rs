@@ -190,6 +190,7 @@ impl Recognition {
         });
     }
 
+    /// Renames a column, and keeps the look-up of names up to date.
     fn rename(&mut self, k: usize, name: String) {
         let old = std::mem::replace(&mut self.renaming.names[k], name.clone());
         if self.places.get(&old) == Some(&k) {

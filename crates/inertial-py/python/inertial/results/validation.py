@@ -13,7 +13,7 @@ from .parts import Residual, residuals_table
 class Validation(Result):
     """Residuals of the predictions of a model.
 
-    The result is false if the residual is above the given threshold, or if joints in ``unjudged`` have too few usable samples. For
+    The result is false if the residual is above the given threshold, or if joints in ``unjudged`` have no torques or too few usable samples. For
     measured momentum, ``joints`` lists its components.
     """
 
@@ -44,7 +44,7 @@ class Validation(Result):
     def _headline(self) -> str:
         verdict = {None: "", True: ", within the threshold", False: ", above the threshold"}[self.passed]
         if self.passed is False and self.unjudged:
-            verdict = f", too few samples of {', '.join(self.unjudged)}"
+            verdict = f", {', '.join(self.unjudged)} not judged"
         samples = "" if self._data.get("samples") is None else f"{self.samples} samples: "
         measured = self.measured or "forces"
         return f"{samples}residual {residual(self.relative_rms)} of the measured {measured}{verdict}"

@@ -58,7 +58,8 @@ pub struct Validation {
     pub samples: usize,
     /// Residuals by coordinate.
     pub joints: Vec<Residual>,
-    /// Coordinates whose force was measured, but with fewer than [`Validation::ENOUGH`] usable samples.
+    /// Coordinates without a verdict: fewer than [`Validation::ENOUGH`] usable samples, or no torques in a log that has those of other
+    /// joints.
     pub unjudged: Vec<String>,
     /// Root of the summed squared residuals over the summed squared forces, for all coordinates together.
     #[schemars(with = "Option<f64>")]
