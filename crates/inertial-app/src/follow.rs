@@ -144,7 +144,7 @@ pub fn run(
     let mut base = None;
     while let Some(rows) = reader.next_block(1)? {
         context.check_interrupted()?;
-        // A base that nobody called fixed must not move: its motion would be attributed to the links.
+        // A base that is fixed only by default must not move: its motion would be attributed to the links.
         if filter.is_none() && model.may_float() {
             base = BaseMotion::new(rows.names());
         }

@@ -11,14 +11,14 @@ use crate::shell::Shell;
 /// Answer of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Success, and yes if the command asks a question.
+    /// Success; the positive answer if the command tests a condition.
     Yes,
     /// Negative answer.
     No,
 }
 
 impl Answer {
-    /// Returns yes if a condition holds.
+    /// Returns the positive answer if a condition holds.
     pub fn of(yes: bool) -> Self {
         if yes { Self::Yes } else { Self::No }
     }

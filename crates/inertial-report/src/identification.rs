@@ -94,7 +94,7 @@ fn intervals(intervals: &[Interval], style: Style) -> String {
     out
 }
 
-/// Returns the name of the value of an interval; tells base parameters from plain parameters with the same name.
+/// Returns the name of the value of an interval, which distinguishes base parameters from plain parameters with the same name.
 fn interval_name(name: &str, kind: IntervalKind) -> String {
     match kind {
         IntervalKind::Base => format!("{name} (base)"),

@@ -19,13 +19,13 @@ const MOVED: f64 = 0.01;
 const SPEED: f64 = 0.1;
 
 impl Model {
-    /// Returns whether neither the model nor its options say if the base floats.
+    /// Returns whether neither the model nor its options determine if the base floats.
     pub(crate) fn may_float(&self) -> bool {
         self.options.base.is_none() && self.mechanism.base() == Base::Fixed
     }
 
-    /// Lets the base float if neither the model nor its options say whether it does, and all logs contain its motion.
-    /// A note reports the choice, also if the logged base does not move and remains fixed.
+    /// Lets the base float if neither the model nor its options determine its type, and all logs contain its motion. A
+    /// note reports the choice, also if the logged base does not move and remains fixed.
     pub fn float_logged_base(
         self,
         logs: &[String],

@@ -63,7 +63,7 @@ pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
     })?;
     shell.write(files, args.json)?;
     show(args, shell, &outcome, || text::text(&outcome.result, shell.style()) + &drawn)?;
-    // A requested model that is not written gives the exit status of a no.
+    // The exit status is 1 if the requested model is not written.
     Ok(if args.out.is_some() && outcome.model.is_none() { Answer::No } else { Answer::Yes })
 }
 

@@ -330,7 +330,7 @@ impl Jobs {
         let status = tokio::time::timeout(self.limits.run, result)
             .await
             .map_err(|_| anyhow::anyhow!("stopped after {} s (--time-limit)", self.limits.run.as_secs()))??;
-        // Exit status 1 is the answer no.
+        // Exit status 1 is a negative answer, not a failure.
         Ok(matches!(status.code(), Some(0 | 1)))
     }
 

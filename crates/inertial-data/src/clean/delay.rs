@@ -13,14 +13,14 @@ const SENSOR: &str = "ft.";
 
 /// Delay of rows on a uniform grid, whose forces are taken at a later time, with cubic interpolation through four samples.
 pub(crate) struct Delay {
-    /// Name of what is late.
+    /// Name of the delayed quantities.
     pub what: &'static str,
     width: usize,
     /// Places of the forces in a row.
     places: Vec<usize>,
     /// Marks of the forces.
     doubt: u64,
-    /// Number of steps from a row to the row before its forces.
+    /// Number of whole steps of the delay, from a row to the row before its forces.
     whole: isize,
     /// Weights of the four rows around the forces.
     weights: [f64; 4],

@@ -6,7 +6,7 @@ use crate::columns::assignment::{Style, quantity_of};
 use crate::columns::recognition::words::words;
 use crate::joint_names::{JointNames, is_index};
 
-/// Words in the names of lists; at least one of the last five is there.
+/// Words in the names of lists; a name must contain at least one of the last five.
 const WORDS: [&str; 18] = [
     "joint",
     "state",
@@ -77,7 +77,7 @@ pub(crate) fn of_columns(names: &[String], text: impl Fn(usize) -> Option<String
 pub(crate) fn list_for<'l>(lists: &'l [JointNames], template: &str, count: usize) -> Option<&'l JointNames> {
     let common =
         |list: &JointNames| list.source.chars().zip(template.chars()).take_while(|(a, b)| a == b).count();
-    // The first one of equal lists.
+    // Of equally similar lists, the first one is used.
     let fitting =
         lists.iter().rev().filter(|list| list.names.len() == count && template.starts_with(&list.scope));
     fitting.max_by_key(|list| common(list))

@@ -51,7 +51,7 @@ pub(crate) struct Smoother {
     width: usize,
     pad: usize,
     block: usize,
-    /// Rows that wait for their smoothed values.
+    /// Rows whose smoothed values are not complete yet.
     raw: Vec<f64>,
     /// Extended signal from the first unfinished row, after the forward pass if there is one.
     ahead: Vec<f64>,

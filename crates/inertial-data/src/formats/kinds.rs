@@ -1,4 +1,4 @@
-//! Unsupported files: detection, and advice for the user.
+//! Detection of unsupported files, with advice for the user.
 
 use std::path::Path;
 

@@ -99,7 +99,7 @@ impl<R: BufRead> Read for Unpacked<R> {
 }
 
 fn damaged(error: &FrameDecoderError) -> Error {
-    // The texts of the decoder contain its internal names, and not all of them tell the cause.
+    // The messages of the decoder contain internal names, and not all of them state the cause.
     if format!("{error:?}").contains("UnexpectedEof") {
         return Error::new(ErrorKind::UnexpectedEof, TRUNCATED);
     }

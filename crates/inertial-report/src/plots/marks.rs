@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::drawing::{Drawn, FONT, SIZE, drawing, side_label};
 
-/// Categories of a bar in the terminal and on paper, from identifiable to unidentifiable, dark to light.
+/// Categories of a bar with their symbol and colour, from identifiable (dark) to unidentifiable (light).
 const KINDS: [(&str, char, RGBColor); 4] = [
     ("identifiable alone", '█', RGBColor(20, 62, 125)),
     ("base parameter", '▓', RGBColor(31, 111, 208)),

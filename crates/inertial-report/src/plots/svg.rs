@@ -28,7 +28,7 @@ pub fn files(page: &Page) -> Result<Vec<(String, String)>> {
     if let Some(found) = page.singular_values.as_ref().filter(|s| !s.values.is_empty()) {
         add("singular-values", singular_values(&found.values, found.excited))?;
     }
-    // The graph and the bars belong to an analysis; if there are curves, those are the result.
+    // The graph and the bars are drawn for an analysis only; a page with curves has them as its result.
     if let (Some(analysis), true) = (&page.analysis, page.identification.is_none()) {
         add("identifiability", marks::svg(analysis))?;
         page.graph.iter().try_for_each(|graph| add("graph", Ok(graph.clone())))?;

@@ -9,7 +9,8 @@ use num_traits::{One, Zero};
 
 use crate::spatial::Field;
 
-/// A [`Field`] for eliminations, with angles of whole degrees, small roots and weights for the choice of pivots.
+/// Number type for eliminations: a [`Field`] with angles of whole degrees, small roots and weights for the choice of
+/// pivots.
 pub trait Number: Field + Send + Sync {
     /// Threshold below which entries of vectors of order one are zero; zero for exact numbers.
     ///

@@ -82,7 +82,7 @@ impl Recognition {
         Self::new(names, joints, listed, false)
     }
 
-    /// Recognizes columns; `renames` tells whether columns with standard names by number get names by joint from a list.
+    /// Recognizes columns; `renames` is whether columns with standard names by number get the names of joints from a list.
     fn new(names: &[String], joints: &[String], listed: &[JointNames], renames: bool) -> Self {
         let column = |name: &String| RecognizedColumn {
             name: name.clone(),

@@ -1,11 +1,11 @@
-//! Units that the names of columns state, in brackets (`q1 [deg]`) or among their words (`tau_Nmm_1`).
+//! Units in the names of columns, in brackets (`q1 [deg]`) or among their words (`tau_Nmm_1`).
 
 use std::ops::Range;
 
 use crate::columns::recognition::words::{self, Meaning, Quantity, meaning, words};
 use crate::columns::units::{self, Dimension, dimensions};
 
-/// Unit that a name states.
+/// Unit found in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatedUnit<'n> {
     Absent,
@@ -15,7 +15,7 @@ pub(crate) enum StatedUnit<'n> {
     Unknown(&'n str),
 }
 
-/// Name without the unit that it states.
+/// Name of a column without its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stated<'n> {
     /// The name, without the unit if the unit is at its end.
@@ -23,7 +23,7 @@ pub(crate) struct Stated<'n> {
     pub unit: StatedUnit<'n>,
 }
 
-/// Words of comments in brackets that say nothing about the unit: `tau1 (filtered)`, `q1(t)`.
+/// Words of comments in brackets that do not name a unit: `tau1 (filtered)`, `q1(t)`.
 const COMMENTS: &[&str] = &[
     "filtered",
     "filt",
@@ -92,7 +92,7 @@ impl<'n> Stated<'n> {
         in_brackets(name, is_joint).or_else(|| in_words(name)).unwrap_or(absent)
     }
 
-    /// Interprets the words of the name without index and joint. A unit alone also tells the quantity: `joint_1_deg`.
+    /// Interprets the words of the name without index and joint. A unit alone also determines the quantity: `joint_1_deg`.
     pub fn meaning(&self, words: &[String]) -> Option<Meaning> {
         let mut found = meaning(words).or_else(|| self.meaning_of_unit(words))?;
         match self.unit {
@@ -209,7 +209,7 @@ fn in_words(name: &str) -> Option<Stated<'_>> {
             let texts: Vec<&str> = parts[first..end].iter().map(|range| &name[range.clone()]).collect();
             let start = parts[first].start;
             let is_last = end == parts.len() && name[..start].ends_with('_');
-            // `filtered_50_Hz` is no unit of the quantity.
+            // The unit in `filtered_50_Hz` is not that of the quantity.
             let is_counted = first > 0 && name[parts[first - 1].clone()].bytes().all(|b| b.is_ascii_digit());
             let rest = name[..start].trim_end_matches(|c: char| !c.is_alphanumeric() && c != ']' && c != ')');
             let has_number = name[..parts[end - 1].end].ends_with(|c: char| c.is_ascii_digit());
@@ -267,7 +267,7 @@ fn parts(name: &str) -> Vec<Range<usize>> {
 
 /// Returns the unit of a text, if it is one of those in names.
 fn of_list(text: &str) -> Option<&'static str> {
-    // `q_1_s` and `dq_r_s` are no speeds.
+    // `q_1_s` and `dq_r_s` do not contain a unit of speed.
     let size = text.split('/').next().unwrap_or_default();
     if size.len() < 2 || size == "turn" {
         return None;
@@ -309,7 +309,7 @@ pub(crate) fn split_unit(name: &str) -> (&str, Option<&'static str>) {
 /// Returns the unit after the last underscore of a name.
 fn suffix_unit(text: &str) -> Option<&'static str> {
     match text {
-        // More often an index or a name, or the second part of a time stamp.
+        // These letters are more often an index, a name, or the second part of a time stamp.
         "N" | "g" | "in" | "ft" | "m" | "min" | "amp" | "turn" | "secs" | "nsec" | "nsecs" | "nanosec" => {
             None
         }

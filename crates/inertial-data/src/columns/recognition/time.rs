@@ -60,7 +60,7 @@ const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "n
 pub(crate) fn find(names: &[String]) -> Option<Time> {
     let plain = |name: &str| words(name).into_iter().map(|(word, _)| word).collect::<Vec<_>>().join("_");
     let whole: Vec<String> = names.iter().map(|name| plain(name)).collect();
-    // The first column of each name.
+    // Only the first column of each name counts.
     let places: HashMap<&str, usize> =
         whole.iter().enumerate().rev().map(|(k, name)| (name.as_str(), k)).collect();
     let nanoseconds_of = |name: &str| {
@@ -73,7 +73,7 @@ pub(crate) fn find(names: &[String]) -> Option<Time> {
     let read: Vec<(String, Option<&'static str>)> = names
         .iter()
         .map(|name| {
-            // Seconds that are a part of a stamp.
+            // These seconds are a part of a stamp.
             if nanoseconds_of(&plain(name)).is_some() {
                 return (plain(name), None);
             }

@@ -1,4 +1,4 @@
-//! Several topics, or streams of a topic, in one log: the values of the others are interpolated at the stamps of the first.
+//! Merging of several topics, or streams of a topic: the values of all others are interpolated at the stamps of the first.
 
 use std::collections::VecDeque;
 

@@ -57,10 +57,9 @@ impl ClosedMechanism<'_> {
     /// Computes closed configurations of the tree (`q`, `nq` numbers per sample) for consecutive samples of the
     /// independent positions (one number per sample for each of [`Self::independent_positions`]).
     ///
-    /// The first configuration is reached from `from`, a closed configuration such as [`Self::assembled`], and each
-    /// other one from its predecessor, so all lie on one assembly branch. If a log contains the positions of all
-    /// joints, [`Self::close`] from the measured positions gives the same result. The number of steps is bounded by 100 000 and 10 for
-    /// each sample.
+    /// The first configuration is reached from `from`, a closed configuration such as [`Self::assembled`], and each other one from its
+    /// predecessor, so all lie on one assembly branch. If a log contains the positions of all joints, [`Self::close`] from the
+    /// measured positions gives the same result. The number of steps is limited to 100 000 plus 10 for each sample.
     pub fn follow(
         &self,
         workspace: &mut ClosedWorkspace,

@@ -1,10 +1,10 @@
-//! Bound on the work to follow a path of many configurations.
+//! Limit on the number of steps along a path of many configurations.
 
 use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
 use crate::{Error, Result};
 
-/// Maximum number of steps of a path: this many, and as many again for each of its configurations as [`STEPS_EACH`]. Steps are at most
-/// 0.3 rad long, and most configurations of a log need one or two.
+/// Maximum number of steps of a path, in addition to [`STEPS_EACH`] for each of its configurations. Steps are at most 0.3 rad long,
+/// and most configurations of a log need one or two.
 const MOST_STEPS: usize = 100_000;
 const STEPS_EACH: usize = 10;
 

@@ -73,7 +73,7 @@ impl InverseDynamics {
     }
 }
 
-/// Frame on the last of some nodes, each of which carries the next.
+/// Frame on a node, with the chain of nodes that carries it.
 struct Carried {
     nodes: Vec<usize>,
     rotation: [[f64; 3]; 3],

@@ -22,8 +22,8 @@ use crate::optimize::linear::{LinearConic, NormBound, Semidefinite};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Result};
 
-/// Sizes of bodies and terms, relative to the estimate, that the searches are limited to. An end is taken from the first limit
-/// that is not reached there, or at which the end hardly differs from that of the limit before.
+/// Limits on the size of bodies and terms in a search, relative to the estimate. An end is taken from the first search in which
+/// the limit is inactive, or in which the end hardly differs from that of the previous search.
 const LIMITS: [f64; 3] = [1e2, 1e4, 1e6];
 
 /// Largest relative change of an end between two limits that does not count as unbounded. An unbounded end grows at least with
@@ -49,7 +49,7 @@ pub enum Quantity {
     Base,
 }
 
-/// Kinds of values that intervals are given for.
+/// Kinds of values for which intervals are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

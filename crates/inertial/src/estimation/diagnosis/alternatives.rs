@@ -170,7 +170,7 @@ fn with_drives_of<'m>(
     Ok(Equations::new(mechanism, terms, equations.snap())?.with_motors(drives.collect()))
 }
 
-/// Returns all interpretations, the simplest first. `keep` tells for each sample which torques are used.
+/// Returns all interpretations, the simplest first. `keep` marks the torques that are used in each sample.
 fn readings(mechanism: &Mechanism, keep: &[bool]) -> Vec<Reading> {
     let (gravity, nv) = (mechanism.gravity(), mechanism.nv());
     let mut out = vec![Reading::NegatedTorque(None)];

@@ -235,7 +235,7 @@ fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[S
         speeds.iter_mut().zip(row).for_each(|(most, v)| *most = most.max(v.abs()));
     }
     let fastest = speeds.iter().copied().fold(0.0, f64::max);
-    // The torque of a joint that sticks is arbitrary within its friction: a small one says nothing.
+    // The torque of a joint at rest is arbitrary within its friction: a small torque is no evidence of an error.
     let counts = |r: &Residual| r.relative_rms > UNEXPLAINED && !r.is_idle(&result.fit);
     let unexplained = |name: &str| result.fit.iter().any(|r| r.joint == name && counts(r));
     let still: Vec<&str> = names

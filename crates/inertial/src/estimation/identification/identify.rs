@@ -172,7 +172,8 @@ fn identify_chosen(
         && let Some(with_rotors) = chosen.with_grounded_rotors()
     {
         let misfit = Misfit::new(&chosen.equations, &summary, &squares)?;
-        // A link of the weight of several robots can have any inertia: if other joints have rotors, one is more probable.
+        // A link that is heavier than several robots is implausible. If other joints have rotors, a rotor of this joint is a more
+        // probable cause.
         let is_heavy = |found: &Identification| chosen.has_rotors() && found.warnings.has("implausible");
         if misfit.is_large(&out.values) || is_heavy(&out) {
             let doubts: Vec<Doubt> = chosen.doubts.iter().filter(|doubt| !doubt.of_prior).cloned().collect();
@@ -454,8 +455,8 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
     Ok(singular_values(&own)?)
 }
 
-/// Names links that weigh more than three times the mass of the robot according to its model or to the distances between its
-/// joints: such estimates are implausible. A model without masses and distances (a body behind a sensor) is not tested.
+/// Returns a warning about links that weigh more than three times the mass of the robot according to its model or to the distances
+/// between its joints: such estimates are implausible. A model without masses and distances (a body behind a sensor) is not tested.
 fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<Warning>> {
     let says = |b: &Body| b.inertia.mass > 0.0 || b.placement.translation.norm() > 0.0;
     if !mechanism.bodies().iter().any(says) {
@@ -481,7 +482,7 @@ fn unexcited(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String,
     hidden.combinations().into_iter().map(named).collect()
 }
 
-/// Names the unknowns that the unexcited directions involve.
+/// Returns a warning about the unknowns in unexcited directions.
 fn unseen(equations: &Equations<'_>, hidden: &Hidden) -> Option<Warning> {
     (hidden.len() > 0).then(|| Warning::NotExcited {
         missing: hidden.len(),

@@ -104,14 +104,14 @@ pub(crate) struct Selection {
     pub doubts: Vec<Doubt>,
 }
 
-/// Effect of a removed term on the other unknowns, in case that it exists.
+/// Effect of a removed term on the other unknowns, if it exists.
 #[derive(Debug, Clone)]
 pub(crate) struct Doubt {
     /// Change of all unknowns per unit of the term.
     pub change: DVector<f64>,
     /// Expected square of the term.
     pub variance: f64,
-    /// Whether the change is that of the true base parameters, which only the prior does not expect: data do not show the term.
+    /// Whether the change contradicts the prior only: the data do not depend on the term, because it acts like base parameters.
     pub of_prior: bool,
 }
 

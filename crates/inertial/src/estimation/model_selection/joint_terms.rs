@@ -21,8 +21,8 @@ const MOST_STRIBECK: usize = 12;
 /// Evidence of negative friction that makes a result doubtful: five standard errors. Clean logs of four arms show at most 8.
 const NEGATIVE_FRICTION: f64 = 25.0;
 
-/// Expected share of rotors among the joints that the data decide, up to which the rotors of the other joints are dropped. Data that say
-/// nothing leave about one half.
+/// Expected share of rotors among the joints that the data decide, up to which the rotors of the other joints are dropped. Without
+/// information in the data, it is about one half.
 const ROTORS: f64 = 1.0 / 3.0;
 
 /// Equations of the selected joint model, with the decisions.
@@ -118,7 +118,8 @@ impl<'m> Chosen<'m> {
         let found = select(&self.equations, &narrow, open)?;
         let rotors = || found.choices.iter().filter(|c| c.term == Term::RotorInertia.name());
         let expected = rotors().map(|c| if c.chosen { 1.0 } else { c.probability }).sum::<f64>();
-        // The data cannot determine the rotors of joints on the ground: they are dropped if the other joints speak against rotors.
+        // The data cannot determine the rotors of joints on the ground: they are dropped if the data of the other joints contradict
+        // rotors.
         let others = rotors().count() as f64;
         if auto.rotor_inertia && expected <= ROTORS * others {
             let probability = if others > 0.0 { expected / others } else { 0.0 };

@@ -4,7 +4,7 @@ use num_traits::One;
 
 use super::Wide;
 
-/// The mantissa of π, little-endian.
+/// Mantissa of π, least significant limb first.
 const PI: [u64; 12] = [
     0xee38_6bfb_5a89_9fa5,
     0x0bff_5cb6_f406_b7ed,
@@ -21,7 +21,7 @@ const PI: [u64; 12] = [
 ];
 
 impl<const N: usize> Wide<N> {
-    /// The square root, zero for negative numbers.
+    /// Computes the square root; zero for negative numbers.
     #[inline(never)]
     pub fn sqrt(self) -> Self {
         if self.sign <= 0 {
@@ -39,7 +39,7 @@ impl<const N: usize> Wide<N> {
         (m * y).scaled(half)
     }
 
-    /// The number divided by a small integer.
+    /// Divides the number by a small integer.
     fn divided(self, divisor: u64) -> Self {
         let mut limbs = self.limbs;
         let mut rest = 0u128;
@@ -51,7 +51,7 @@ impl<const N: usize> Wide<N> {
         Self::normal(limbs, self.exponent, self.sign)
     }
 
-    /// π.
+    /// Returns π.
     pub const fn pi() -> Self {
         let mut limbs = [0; N];
         let mut k = 0;
@@ -62,16 +62,16 @@ impl<const N: usize> Wide<N> {
         Self { limbs, exponent: 2, sign: 1 }
     }
 
-    /// Sine and cosine.
+    /// Computes the sine and the cosine.
     #[inline(never)]
     pub fn sin_cos(self) -> (Self, Self) {
-        /// Halvings of the argument before the series.
+        /// Number of halvings of the argument before the series.
         const HALVINGS: i64 = 12;
         let quarter_turn = Self::pi().scaled(-1);
         let quarters = (f64::from(self) / f64::from(quarter_turn)).round();
         let x = (self - quarter_turn * Self::from(quarters)).scaled(-HALVINGS);
         let square = x * x;
-        // Sine, and one minus cosine: nothing cancels when the angle is doubled.
+        // The series are those of the sine and of one minus the cosine: doubling the angle then causes no cancellation.
         let (mut sin, mut short, mut term, mut k) = (x, Self::ZERO, x, 1u64);
         while term.sign != 0 && term.exponent > -Self::BITS - 2 * HALVINGS {
             let even = (term * x).divided(k + 1);

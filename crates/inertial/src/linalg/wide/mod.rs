@@ -16,10 +16,10 @@ use num_traits::{One, Zero};
 use super::{Number, SplitMix};
 use crate::spatial::Field;
 
-/// A number `± 0.m × 2^exponent` with a mantissa `m` of `N` limbs, rounded towards zero.
+/// Number `± 0.m × 2^exponent` with a mantissa `m` of `N` limbs, rounded towards zero.
 ///
-/// Equality and [`Zero::is_zero`] treat differences below [`Wide::NEGLIGIBLE`] as rounding of numbers of order one, as the generic
-/// geometry asks whether axes are parallel.
+/// Equality and [`Zero::is_zero`] treat differences below [`Wide::NEGLIGIBLE`] as rounding errors of numbers of order one. The generic
+/// geometry uses them to test whether axes are parallel.
 ///
 /// ```
 /// use inertial::linalg::{Number, Wide};
@@ -30,23 +30,23 @@ use crate::spatial::Field;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Wide<const N: usize> {
-    /// Little-endian; the highest bit is set unless the number is zero.
+    /// Mantissa, least significant limb first; its highest bit is set unless the number is zero.
     limbs: [u64; N],
     exponent: i64,
-    /// −1, 0 or 1.
+    /// Sign: −1, 0 or 1.
     sign: i8,
 }
 
 impl<const N: usize> Wide<N> {
     const ZERO: Self = Self { limbs: [0; N], exponent: 0, sign: 0 };
 
-    /// Bits of the mantissa.
+    /// Number of bits of the mantissa.
     const BITS: i64 = 64 * N as i64;
 
-    /// What cancellation between numbers of order one leaves: the last 48 bits do not count.
+    /// Largest rounding error after a cancellation between numbers of order one: the last 48 bits do not count.
     pub const NEGLIGIBLE: f64 = power_of_two(48 - Self::BITS);
 
-    /// A normalized number from a mantissa that may have leading zeros.
+    /// Creates a normalized number from a mantissa that may have leading zeros.
     #[inline(never)]
     fn normal(mut limbs: [u64; N], mut exponent: i64, sign: i8) -> Self {
         let Some(top) = limbs.iter().rposition(|&l| l != 0) else { return Self::ZERO };
@@ -65,7 +65,7 @@ impl<const N: usize> Wide<N> {
         Self { limbs, exponent, sign }
     }
 
-    /// The mantissa shifted right by `count < 64 N` bits.
+    /// Returns the mantissa shifted right by `count < 64 N` bits.
     #[inline]
     fn shifted(&self, count: u64) -> [u64; N] {
         let (whole, bits) = ((count / 64) as usize, count % 64);
@@ -73,7 +73,7 @@ impl<const N: usize> Wide<N> {
         std::array::from_fn(|k| ((limb(k + whole + 1) << 64 | limb(k + whole)) >> bits) as u64)
     }
 
-    /// `a ± b`, with `sign` the sign of the second.
+    /// Computes `a ± b`; `sign` is the sign of `b`.
     #[inline(always)]
     fn sum(a: &Self, b: &Self, sign: i8) -> Self {
         let other = b.sign * sign;
@@ -112,7 +112,7 @@ impl<const N: usize> Wide<N> {
             let (rest, second) = rest.overflowing_sub(u64::from(borrow));
             (*x, borrow) = (rest, first | second);
         }
-        // With equal exponents the second may have been the larger one.
+        // With equal exponents, the subtrahend may be the larger number.
         if borrow {
             sign = -sign;
             let mut carry = true;
@@ -126,7 +126,7 @@ impl<const N: usize> Wide<N> {
         Self::normal(limbs, exponent, sign)
     }
 
-    /// The upper half of the product, with one limb more against rounding.
+    /// Computes the upper half of the product, with one guard limb.
     #[inline(always)]
     fn product(a: &Self, b: &Self) -> Self {
         if a.sign == 0 || b.sign == 0 {
@@ -157,24 +157,24 @@ impl<const N: usize> Wide<N> {
         Self { limbs, exponent, sign: a.sign * b.sign }
     }
 
-    /// Its absolute value.
+    /// Returns the absolute value.
     pub fn abs(self) -> Self {
         Self { sign: self.sign.abs(), ..self }
     }
 
-    /// The number times `2^power`.
+    /// Returns the number times `2^power`.
     pub fn scaled(self, power: i64) -> Self {
         if self.sign == 0 { self } else { Self { exponent: self.exponent + power, ..self } }
     }
 }
 
-/// `2^exponent`, zero below the range of normal numbers.
+/// Returns `2^exponent`; zero below the range of normal numbers.
 const fn power_of_two(exponent: i64) -> f64 {
     if exponent < -1022 { 0.0 } else { f64::from_bits(((1023 + exponent) as u64) << 52) }
 }
 
 impl<const N: usize> From<f64> for Wide<N> {
-    /// Exactly `x`; zero for a number that is not finite.
+    /// Converts `x` without rounding; a number that is not finite becomes zero.
     fn from(x: f64) -> Self {
         if x == 0.0 || !x.is_finite() {
             return Self::ZERO;
@@ -189,17 +189,17 @@ impl<const N: usize> From<f64> for Wide<N> {
 }
 
 impl<const N: usize> From<Wide<N>> for f64 {
-    /// The nearest `f64`.
+    /// Rounds to the nearest `f64`.
     fn from(x: Wide<N>) -> Self {
         if x.sign == 0 {
             return 0.0;
         }
         let top = x.limbs[N - 1];
         let sticky = u64::from(x.limbs[..N - 1].iter().any(|&l| l != 0));
-        // Sixty-four bits with a sticky one round once, to nearest.
+        // Sixty-four bits with a sticky bit are rounded only once, to nearest.
         let magnitude = (top | sticky) as f64;
         let exponent = x.exponent - 64;
-        // In two steps, so that no power of two leaves the range before the product does.
+        // The scaling has two steps, so that neither power of two overflows before the product does.
         let half = exponent.clamp(-2000, 2000) / 2;
         let value = magnitude
             * power_of_two(half.max(-1000))
@@ -284,7 +284,7 @@ impl<const N: usize> Zero for Wide<N> {
         Self::ZERO
     }
 
-    /// Whether it is rounding of numbers of order one.
+    /// Returns whether the number is a rounding error of numbers of order one.
     fn is_zero(&self) -> bool {
         self.sign == 0 || self.exponent <= 48 - Self::BITS
     }
@@ -323,7 +323,7 @@ impl<const N: usize> Field for Wide<N> {
 }
 
 impl<const N: usize> Number for Wide<N> {
-    /// Above the rounding of long eliminations, far below the last digit of a file.
+    /// Threshold above the rounding errors of long eliminations and far below the last digit of a file.
     const TOLERANCE: f64 = power_of_two(128 - Self::BITS);
 
     fn weight(self) -> f64 {
@@ -377,7 +377,7 @@ mod tests {
     fn arithmetic<const N: usize>() {
         let mut source = SplitMix::new(7);
         let full = |source: &mut SplitMix| {
-            // Every limb random.
+            // Every limb is random.
             (0..N as i64).fold(Wide::<N>::zero(), |x, k| x + Wide::random(source).scaled(-53 * k))
         };
         for _ in 0..200 {
@@ -391,7 +391,7 @@ mod tests {
             let (s, k) = (a * Wide::from_i64(20)).sin_cos();
             assert!(close(s * s + k * k, Wide::one(), 24));
             assert!((f64::from(s) - (20.0 * f64::from(a)).sin()).abs() < 1e-14);
-            // The addition theorem, an identity that the series does not know of.
+            // The addition theorem, which the series does not use.
             let ((s1, c1), (s2, c2), (s12, c12)) = (a.sin_cos(), b.sin_cos(), (a + b).sin_cos());
             assert!(close(s12, s1 * c2 + c1 * s2, 24) && close(c12, c1 * c2 - s1 * s2, 24));
         }

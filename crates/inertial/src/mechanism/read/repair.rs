@@ -12,7 +12,7 @@ use crate::Place;
 /// Namespace of xacro.
 const XACRO: &str = "http://www.ros.org/wiki/xacro";
 
-/// Most lines with `&` that are reported.
+/// Maximum number of lines with `&` that are reported.
 const MOST_WARNINGS: usize = 100;
 
 /// Text that can be parsed, with warnings about the repairs.
@@ -255,7 +255,7 @@ fn document_type_length(rest: &str) -> Option<usize> {
     }
 }
 
-/// Most entities of a document type whose use is searched for.
+/// Maximum number of entities of a document type whose use is searched for.
 const MOST_ENTITIES: usize = 100;
 
 /// Returns whether a document type declares entities to which the rest of the text refers. External references are never read.

@@ -1,17 +1,18 @@
-//! Mechanism files of this project, JSON or TOML: they describe features that URDF lacks.
+//! Reader of this project's mechanism files (JSON or TOML), which describe features that URDF lacks.
 //!
-//! Frames are given relative to the parent body's frame, and a body's frame is its joint's frame at zero. The root is
-//! `ground`. The default axis is z; the default gravity is `0 0 -9.81`.
+//! Frames are given relative to the frame of the parent body. The frame of a body is that of its joint at zero. The root
+//! is `ground`. The default axis is z; the default gravity is `0 0 -9.81`.
 //!
 //! # Denavit and Hartenberg
-//! A body may be placed by `"dh": {"a", "alpha", "d", "theta"}` (zero where not given), all joint axes being z, with
-//! `"convention"` at the top of the file:
-//! - `modified` (Craig; Khalil and Kleinfinger): the body's frame is `Rx(alpha) Tx(a) Rz(theta) Tz(d)` in its parent's;
+//! A body may be placed by `"dh": {"a", "alpha", "d", "theta"}` (missing values are zero). All joint axes are then z, and
+//! `"convention"` at the top of the file selects one of two conventions:
+//! - `modified` (Craig; Khalil and Kleinfinger): the frame of the body is `Rx(alpha) Tx(a) Rz(theta) Tz(d)` in that of its
+//!   parent;
 //! - `standard`: the classical row `Rz(theta + q) Tz(d) Tx(a) Rx(alpha)` leads from one *link end* to the next, and the
-//!   joint turns about the z axis *before* the row. So that the joint's axis passes through the body's own frame, that
-//!   frame is taken in the middle of the row, after `Rz(theta) Tz(d)`; `Tx(a) Rx(alpha)` then leads to where the
-//!   children's rows begin. Inertials are given in the body's frame, as always; `a` and `alpha` of a last body have no
-//!   effect. (A `standard` table is thus the `modified` table whose `a` and `alpha` are one row further down.)
+//!   joint turns about the z axis *before* the row. The frame of the body is in the middle of the row, after `Rz(theta)
+//!   Tz(d)`, so that the axis of the joint passes through it. `Tx(a) Rx(alpha)` leads to the start of the rows of the
+//!   children. Inertias are given in the frame of the body, as with the other convention; `a` and `alpha` of a last body
+//!   have no effect. A `standard` table equals the `modified` table with `a` and `alpha` one row further down.
 
 pub(in crate::mechanism) mod places;
 pub(in crate::mechanism) mod text;

@@ -84,7 +84,7 @@ pub struct Expanded {
     pub warnings: Vec<String>,
 }
 
-/// Commands whose presence shows that a text is to be expanded. `$(find …)` also occurs in names of meshes of expanded texts.
+/// Commands by which a text that must be expanded is recognized. `$(find …)` also occurs in names of meshes of expanded texts.
 const COMMANDS: [&str; 5] = ["arg", "cwd", "env", "eval", "optenv"];
 
 /// Returns whether a text uses xacro: it contains xacro elements, or declares its namespace and [has expressions](has_expressions).
