@@ -1,4 +1,4 @@
-"""Solves least squares over physically consistent bodies with CVXPY and Clarabel, for tests/consistent.rs.
+"""Solves least squares over physically consistent bodies with CVXPY and Clarabel, for tests/all/consistent.rs.
 
 usage: oracle_cvxpy.py FILE   reads a JSON list of problems, prints the JSON list of their optimal costs
 Exits with status 77 if CVXPY or Clarabel is not installed.

@@ -1,4 +1,4 @@
-"""Computes intervals over all bodies consistent with a sensor log and its noise bounds with CVXPY and Clarabel, for tests/intervals.rs.
+"""Computes intervals over all bodies consistent with a sensor log and its noise bounds with CVXPY and Clarabel, for tests/all/intervals.rs.
 
 usage: oracle_intervals.py FILE   reads a JSON list of problems, prints the ends of the intervals of each
 Exits with status 77 if CVXPY or Clarabel is not installed.

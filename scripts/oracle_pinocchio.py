@@ -1,4 +1,4 @@
-"""Computes the dynamics of URDFs with Pinocchio, for tests/pinocchio.rs.
+"""Computes the dynamics of URDFs with Pinocchio, for tests/all/pinocchio.rs.
 
 usage: oracle_pinocchio.py list              prints the URDFs of example-robot-data, one path per line
        oracle_pinocchio.py BASE URDF [...]   prints one JSON document for the pairs BASE (fixed|floating) URDF

@@ -26,7 +26,7 @@ SAME = 1e-6
 
 
 def cases() -> dict[str, dict]:
-    """All cases by name: mechanism, options of the question, rank, and combinations where they are known."""
+    """Returns all cases by name: mechanism, options of the question, rank, and combinations where they are known."""
     out = {}
     for name, case in json.loads((GOLDEN / "hard" / "cases.json").read_text()).items():
         options = list(case["options"])
@@ -49,7 +49,7 @@ def cases() -> dict[str, dict]:
 
 
 def same_span(ours: list[dict[str, float]], theirs: list[dict[str, float]]) -> bool:
-    """Whether two lists of combinations span the same space."""
+    """Returns whether two lists of combinations span the same space."""
     import numpy as np
 
     names = sorted({name for row in ours + theirs for name in row})
@@ -68,7 +68,7 @@ def same_span(ours: list[dict[str, float]], theirs: list[dict[str, float]]) -> b
 
 
 def judge(answers: dict[str, dict]) -> int:
-    """Prints what is wrong and how many are right; returns the status of the program."""
+    """Prints the wrong answers and the number of right ones; returns the exit status."""
     right, wrong = 0, 0
     for name, case in cases().items():
         answer = answers.get(name)
@@ -91,7 +91,7 @@ def judge(answers: dict[str, dict]) -> int:
 
 
 def ask(program: str, limit: int | None) -> dict[str, dict]:
-    """Answers of a program."""
+    """Returns the answers of a program."""
     out = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, case in list(cases().items())[:limit]:
