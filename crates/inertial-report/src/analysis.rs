@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use inertial::identifiability::drng::picture;
-use inertial::identifiability::{Analysis, BodyReport, Comparison, JointTransfers, Status};
+use inertial::identifiability::{Analysis, BodyReport, Certificate, Comparison, JointTransfers, Status};
 use inertial::mechanism::{JointType, Mechanism};
 use inertial::spatial::{Inertia, PARAMETER_NAMES, Parameters};
 use nalgebra::Vector3;
@@ -133,16 +133,19 @@ pub fn formula(combination: &[(String, f64)]) -> String {
 fn certificate(analysis: &Analysis, details: bool) -> String {
     let c = &analysis.certificate;
     let mut out = String::from("\n");
+    let chance = error_probability(c).map(|p| format!("error probability {p}"));
     if c.exact && details {
+        let chance = chance.map_or(String::new(), |chance| format!(" ({chance})"));
         let _ = writeln!(
             out,
-            "Rank {} is proved: upper bound by {}; lower bound by {}.",
+            "Rank {} is proved{chance}: upper bound by {}; lower bound by {}.",
             analysis.rank, c.upper_by, c.lower_by
         );
     } else if c.exact {
+        let chance = chance.map_or(String::new(), |chance| format!("{chance}; "));
         let _ = writeln!(
             out,
-            "Rank {} is proved: upper and lower bound agree (details: --explain)",
+            "Rank {} is proved: upper and lower bound agree ({chance}details: --explain)",
             analysis.rank
         );
     } else {
@@ -156,6 +159,12 @@ fn certificate(analysis: &Analysis, details: bool) -> String {
         let _ = writeln!(out, "{}: {warning}", if warning.is_note() { "Note" } else { "Warning" });
     }
     out
+}
+
+/// Returns the probability that the rank of a randomised proof is wrong; `None` for a proof without random numbers.
+pub fn error_probability(certificate: &Certificate) -> Option<String> {
+    let chance = certificate.error_probability.filter(|chance| certificate.exact && *chance > 0.0)?;
+    Some(format!("{chance:.0e}"))
 }
 
 /// Lists the parameter changes across each joint that do not affect any measurement.

@@ -126,6 +126,19 @@ fn an_existing_output_keeps_its_mode() {
     assert!(fs::read_to_string(&out).unwrap().starts_with("<!doctype html>"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_read_only_file_is_not_replaced() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let out = folder.file("page.html", "kept");
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o444)).unwrap();
+    let line = refused(&["analyze", MODEL, "--report", &out]);
+    let reason = "cannot be written: is read-only: make it writable or give the output another name";
+    assert_eq!(line, format!("{out}: {reason}"));
+    assert_eq!(fs::read_to_string(&out).unwrap(), "kept");
+}
+
 /// Signals at any time leave neither a partial output nor a temporary file.
 #[cfg(target_os = "linux")]
 #[test]
@@ -135,7 +148,8 @@ fn signals_leave_no_temporary_files() {
     let folder = Folder::new();
     let motion = folder.file("m.csv", log(20_000));
     let out = folder.path("out.csv");
-    for (k, signal) in ["-INT", "-TERM", "-HUP", "-KILL"].into_iter().cycle().take(24).enumerate() {
+    let signals = ["-INT", "-TERM", "-HUP", "-KILL", "-QUIT", "-USR1", "-XCPU"];
+    for (k, signal) in signals.into_iter().cycle().take(28).enumerate() {
         let mut child = crate::common::command()
             .args(["simulate", MODEL, &motion, "--ignore-limits", "--out", out.to_str().unwrap()])
             .stdin(Stdio::null())
@@ -333,5 +347,13 @@ fn a_limit_of_the_file_size_is_an_error_in_one_line() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{:?} {stderr}", output.status);
     assert_eq!(stderr, format!("inertial: {page}: cannot be written: File too large\n"));
+    assert_eq!(folder.names(), [""; 0]);
+    // The folder of plots is removed if they cannot be written.
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 1; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_inertial")])
+        .args(["analyze", MODEL, "--plots", folder.path("new/plots").to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(folder.names(), [""; 0]);
 }

@@ -171,6 +171,13 @@ fn bad_uploads_end_in_one_line() {
         server.ask("PUT", &format!("jobs/{}/model/a.urdf", open()), &vec![b'x'; (1 << 20) + 1]);
     // The connection may break before the response is read; the file is rejected in both cases.
     assert!(status == 400 || status == 0, "{status} {text}");
+    // A file that is too large can be replaced by another one.
+    let job = open();
+    let put = |bytes: &[u8]| server.ask("PUT", &format!("jobs/{job}/model/a.urdf"), bytes).0;
+    assert!(matches!(put(&vec![b'x'; (1 << 20) + 1]), 400 | 0));
+    assert_eq!(put(robot().as_bytes()), 200);
+    let long = format!("Host: {}\r\nX-Long: {}\r\n", server.host(), "x".repeat(33 << 10));
+    assert!(matches!(server.send("GET", &format!("/{}/", server.token), &long, b"").0, 431 | 0));
     for request in [
         "",
         "{",
@@ -297,6 +304,56 @@ fn temporary_folders_are_removed() {
     assert!(interrupted.unwrap().success());
     assert_eq!(next.child.wait().unwrap().code(), Some(0));
     assert!(folders().is_empty());
+}
+
+/// A job of a server that was killed went on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_job_ends_when_its_server_is_killed() {
+    let place = Folder::new();
+    let mut server = Server::start(&place, &[]);
+    let job = server.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
+    // The analysis of a long chain takes some seconds.
+    let (mut links, mut joints) = (String::from("<link name=\"l0\"/>"), String::new());
+    for k in 1..3000 {
+        write!(
+            links,
+            "<link name=\"l{k}\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" ixy=\"0\" ixz=\"0\" iyy=\"1\" \
+             iyz=\"0\" izz=\"1\"/></inertial></link>"
+        )
+        .unwrap();
+        write!(
+            joints,
+            "<joint name=\"j{k}\" type=\"continuous\"><parent link=\"l{}\"/><child link=\"l{k}\"/><origin \
+             xyz=\"0.1 0.2 0.3\" rpy=\"0.4 0.5 0.6\"/><axis xyz=\"0 0 1\"/></joint>",
+            k - 1
+        )
+        .unwrap();
+    }
+    let model = format!("<robot name=\"long\">{links}{joints}</robot>");
+    assert_eq!(server.ask("PUT", &format!("jobs/{job}/model/a.urdf"), model.as_bytes()).0, 200);
+    assert_eq!(server.ask("POST", &format!("jobs/{job}/run"), br#"{"command": "analyze"}"#).0, 200);
+    let children = || {
+        let id = server.child.id();
+        std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default()
+    };
+    let wait = |condition: &dyn Fn() -> bool| {
+        let start = std::time::Instant::now();
+        while !condition() && start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        condition()
+    };
+    let state = || server.ask("GET", &format!("jobs/{job}"), b"").1["state"].clone();
+    assert!(wait(&|| !children().is_empty() || state() == "done"));
+    let child = children().trim().to_owned();
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    if !child.is_empty() {
+        let status = format!("/proc/{child}/status");
+        // A zombie has ended, although nobody has read its status.
+        assert!(wait(&|| std::fs::read_to_string(&status).map_or(true, |text| text.contains("State:\tZ"))));
+    }
 }
 
 #[test]

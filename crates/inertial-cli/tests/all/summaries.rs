@@ -79,6 +79,11 @@ fn options_of_preparation_are_not_ignored_with_a_summary() {
         let reason = "is a summary of logs that were prepared with other options: give the logs themselves";
         assert_eq!(line, format!("{option}: {summary} {reason}"));
     }
+    let map = folder.file("map.toml", "[columns]\n");
+    for (option, value) in [("--columns", map.as_str()), ("--topic", "/joint_states")] {
+        let line = refused(&["identify", MODEL, &summary, option, value]);
+        assert_eq!(line, format!("{option}: summaries contain no columns: give the logs themselves"));
+    }
     // The options of the summary, or none, are accepted.
     for options in [&["--cutoff", "5"][..], &[]] {
         assert_eq!(run(&[&["identify", MODEL, &summary], options].concat()).status, 0);

@@ -68,6 +68,37 @@ fn tiny_torques_fail_validation() {
     assert_eq!(run(&["validate", MODEL, &log, "--threshold", "0.1"]).status, 1);
 }
 
+/// Column of the torque of the second joint in [`log`].
+const TORQUE: usize = 8;
+
+/// A torque without values, or without a column, was a note while the threshold counted as met.
+#[test]
+fn a_joint_without_torques_fails_validation() {
+    let folder = Folder::new();
+    let header = log(600).lines().next().unwrap().to_owned();
+    assert_eq!(header.split(',').nth(TORQUE), Some("tau.joint2"), "{header}");
+    let empty = |_: usize, column: usize, cell: &str| match column {
+        TORQUE => String::new(),
+        _ => cell.to_owned(),
+    };
+    let cut = |line: &str| line.rsplit_once(',').unwrap().0.to_owned() + "\n";
+    let logs = [
+        folder.file("empty.csv", changed(empty)),
+        folder.file("absent.csv", log(600).lines().map(cut).collect::<String>()),
+    ];
+    for log in &logs {
+        let found = run(&["validate", MODEL, log, "--threshold", "1e9", "--json"]);
+        assert_eq!(found.status, 1, "{}", found.stderr);
+        let reason = "joint2: no measured torques, so the threshold is not met; if they have no sensor, name the \
+                      joints to judge with --joints";
+        assert!(found.stderr.contains(reason), "{}", found.stderr);
+        assert_eq!(found.json()["unjudged"], serde_json::json!(["joint2"]));
+        let named = run(&["validate", MODEL, log, "--threshold", "1e9", "--joints", "joint1"]);
+        assert_eq!(named.status, 0, "{}", named.stderr);
+        assert!(!run(&["validate", MODEL, log]).stderr.contains("threshold"));
+    }
+}
+
 #[test]
 fn a_threshold_is_a_number() {
     let folder = Folder::new();

@@ -3,6 +3,7 @@
 use inertial::estimation::WRENCH_AXES;
 use inertial::mechanism::{Base, JointType, Mechanism};
 
+use crate::columns::name_lists;
 use crate::error::{AbsentColumn, nearest_hint};
 use crate::{Error, Log, Options, Place, Requirement, Result};
 
@@ -145,6 +146,8 @@ impl Columns {
             let message = format!("the model has {} joint coordinates", v_names.len() - base_v);
             return Err(Error::columns(Place::file(file).column(*beyond), message));
         }
+        // Lists of joint names are not data.
+        let unused: Vec<&str> = unused.into_iter().filter(|name| !name_lists::is_candidate(name)).collect();
         if !unused.is_empty() {
             notes.push(format!("columns that are not used: {}", unused.join(" ")));
         }

@@ -5,6 +5,7 @@ pub(crate) mod layout;
 pub(crate) mod listed;
 pub(crate) mod map;
 pub(crate) mod mapped;
+pub(crate) mod name_lists;
 pub(crate) mod pattern;
 pub(crate) mod recognition;
 pub(crate) mod units;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use crate::columns::listed;
+use crate::columns::name_lists;
 use crate::columns::unit_suffix;
 use crate::formats::gzip::Gzip;
 use crate::formats::read_ahead::ReadAhead;
@@ -267,7 +267,7 @@ impl<'a> CsvReader<'a> {
 
     /// Reads the names of joints in the first row; other logs are not read further.
     fn list_joints(&mut self) -> Result<()> {
-        if !self.header.iter().any(|name| listed::is_candidate(name)) {
+        if !self.header.iter().any(|name| name_lists::is_candidate(name)) {
             return Ok(());
         }
         let row = loop {
@@ -284,7 +284,7 @@ impl<'a> CsvReader<'a> {
                 .filter(|cell| number(cell).is_none())
                 .map(|cell| String::from_utf8_lossy(cell).into_owned())
         };
-        self.listed = listed::of_columns(&self.header, text);
+        self.listed = name_lists::of_columns(&self.header, text);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
-use crate::columns::listed;
+use crate::columns::name_lists;
 use crate::formats::parquet_pages::column_reader;
 use crate::joint_names::JointNames;
 use crate::log::check_names;
@@ -94,7 +94,7 @@ impl ParquetReader {
             } else {
                 let is_list = column.max_rep_level() == 1;
                 let own = if is_list { name_of_list(column) } else { path.clone() };
-                if column.physical_type() == Type::BYTE_ARRAY && listed::is_candidate(&own) {
+                if column.physical_type() == Type::BYTE_ARRAY && name_lists::is_candidate(&own) {
                     let first = first_texts(&reader, &pages, k).map_err(|e| damaged(&name, &e))?;
                     if is_list {
                         listed.extend(JointNames::new(own, first));
@@ -110,7 +110,7 @@ impl ParquetReader {
             }
         }
         check_names(&Place::file(&name), &names)?;
-        listed.extend(listed::of_columns(&names, |k| texts.get(&k).cloned()));
+        listed.extend(name_lists::of_columns(&names, |k| texts.get(&k).cloned()));
         let mut out = Self {
             file: name,
             reader,

@@ -18,6 +18,8 @@ use inertial_app::curves::{Curve, Curves, Motion};
 use inertial_app::{Checksum, Context, Error, Model, Result, analyze, check};
 use serde::Serialize;
 
+use crate::analysis::error_probability;
+
 pub use design::{Trajectory, of_design};
 pub use identification::{of_identification, of_momentum, of_payload, of_validation};
 pub use robot::Robot;
@@ -264,6 +266,9 @@ pub fn of_analysis(
     page.robot = Some(Robot::new(mechanism, None)?.with_shapes(model, context));
     page.fact("measured", analysis.measured);
     page.fact("method", analysis.method);
+    if let Some(chance) = error_probability(&analysis.certificate) {
+        page.fact("error probability of the rank", chance);
+    }
     page.set_analysis(mechanism, analysis)?;
     Ok(page)
 }

@@ -38,7 +38,7 @@ mod warning;
 
 pub use analysis::{Analysis, BaseParameter, BodyReport, ModelSummary, NullCombination, analyze};
 pub use base_parameters::{Regrouping, Status};
-pub use certificate::{Certificate, JointTransfers};
+pub use certificate::{Certificate, CertificateKind, JointTransfers};
 pub use compare::{Comparison, Prediction, compare};
 pub use experiment::{Conservation, Experiment, Measured, TotalMomentum};
 pub use options::{AnalyzeOptions, Method};

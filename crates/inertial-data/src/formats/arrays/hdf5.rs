@@ -13,7 +13,7 @@ use hdf5_reader::{
 
 use super::array::{Array, Layout, Number, Stored};
 use super::{Content, MOST_COLUMNS, has_names, hdf5_filters, length};
-use crate::columns::listed::is_list;
+use crate::columns::name_lists::is_list;
 use crate::joint_names::JointNames;
 use crate::temporary::temporary;
 

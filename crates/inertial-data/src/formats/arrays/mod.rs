@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::columns::listed::is_list;
+use crate::columns::name_lists::is_list;
 use crate::joint_names::JointNames;
 use crate::log::check_names;
 use crate::reader::{LogRows, Reader};

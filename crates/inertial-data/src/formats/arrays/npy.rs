@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::array::{Array, Layout, Number, Stored};
 use super::zip::{Entry, entries};
 use super::{Content, MOST_TEXT, has_names, read_at};
-use crate::columns::listed::is_list;
+use crate::columns::name_lists::is_list;
 
 /// First bytes of every `.npy` file.
 pub(crate) const MAGIC: [u8; 6] = *b"\x93NUMPY";

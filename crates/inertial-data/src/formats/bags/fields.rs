@@ -3,7 +3,7 @@
 use super::cdr::Cdr;
 use super::definition::{Count, Field, Kind, Number, Types};
 use super::topics::Topic;
-use crate::columns::listed::is_list;
+use crate::columns::name_lists::is_list;
 use crate::joint_names::JointNames;
 
 /// Maximum number of columns of one topic.
