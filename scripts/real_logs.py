@@ -162,7 +162,7 @@ def write(path, log, rows):
         np.savetxt(file, log.table[rows], delimiter=",", fmt="%.9g")
 
 
-def honesty(program, folder, paths, logs, scratch):
+def error_ratio(program, folder, paths, logs, scratch):
     """Returns the error ratio: differences of base parameters between parts of the logs over their standard errors, root mean square."""
     if len(paths) > 1:
         parts = [[path] for path in paths]
@@ -214,7 +214,7 @@ def study(program, folder, scratch):
         "peer": relative(tau[rows], (peer_columns @ x)[rows], keep[rows]),
         "heaviest": max(body["mass"] for body in result["bodies"]),
         "vendor": VENDOR.get(folder.name),
-        "honesty": honesty(program, folder, paths, logs, scratch),
+        "error_ratio": error_ratio(program, folder, paths, logs, scratch),
         "verdict": result.get("verdict", "-"),
         "seconds": seconds,
         "terms": sum(t["chosen"] for t in result.get("terms", [])),
@@ -284,7 +284,7 @@ def main():
             r = study(sys.argv[1], pathlib.Path(path), pathlib.Path(scratch))
             vendor = "-" if r["vendor"] is None else f"{r['vendor']:.0f}"
             cells = [r["log"], f"{r['band']:g}", f"{r['program']:.2f}", f"{r['peer']:.2f}", f"{r['heaviest']:.1f}", vendor]
-            cells += [f"{r['honesty']:.2f}", f"{r['terms']} of {r['candidates']}", r["verdict"]]
+            cells += [f"{r['error_ratio']:.2f}", f"{r['terms']} of {r['candidates']}", r["verdict"]]
             print("| " + " | ".join(cells) + " |" if markdown else " ".join(cells) + f" ({r['seconds']:.2f} s)", flush=True)
     if markdown:
         print(TAIL)

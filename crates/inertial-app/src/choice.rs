@@ -243,7 +243,7 @@ pub enum Combinations {
     Best,
     /// Combinations that the published algorithm keeps as printed.
     Printed,
-    /// Combinations that the published algorithm keeps with the missing refresh added.
+    /// Combinations that the published algorithm keeps with the missing update added.
     Refreshed,
     /// Combinations that the published algorithm keeps with the count described in its text.
     Counted,

@@ -186,12 +186,12 @@ impl Note {
             Self::Log { log, text } => format!("{log}: {text}"),
             Self::Model(text) | Self::Written(text) => text.clone(),
             Self::NotInModel(file) => format!(
-                "the model format cannot hold all joint values (offsets, rotor inertias, some friction, a lag): all of them are in \
-                 {file}, which validate and export read"
+                "the model format cannot represent all joint values (offsets, rotor inertias, some friction, a lag): {file} \
+                 contains all of them; validate and export read it"
             ),
             Self::JointFile(name) => format!("the joint terms are read from {name}"),
             Self::LagOfJointFile { seconds, std_error, file } => format!(
-                "the torques are taken as recorded {}{} ms {} than the motion, as {file} states; {} 0 corrects no lag",
+                "the lag in {file} is corrected: torques recorded {}{} ms {} than the motion; {} 0 disables the correction",
                 significant(1e3 * seconds.abs(), 3),
                 std_error.map_or(String::new(), |error| format!(" ± {}", significant(1e3 * error, 1))),
                 if *seconds < 0.0 { "earlier" } else { "later" },
@@ -201,7 +201,7 @@ impl Note {
                 format!("{name} was written for another version of the model and is not used")
             }
             Self::NoRotorsInUrdf => {
-                "a URDF cannot hold reflected rotor inertias: they are in the result only".into()
+                "a URDF cannot represent reflected rotor inertias: they are in the result only".into()
             }
             Self::NotWritten { before, after } => format!(
                 "the model was not written: it would predict the torques worse ({:.1} %) than the given one ({:.1} %); {} writes it anyway",
@@ -234,17 +234,17 @@ impl Note {
             Self::MixedPreparation([a, b]) => format!(
                 "{a} and {b} were prepared with different options (filter, joints, slow samples): their residuals are not comparable"
             ),
-            Self::BaseRests => "no columns base.x … base.qw: the base is taken as fixed".into(),
+            Self::BaseRests => "no columns base.x … base.qw: the base is treated as fixed".into(),
             Self::BaseFloats => format!(
-                "the logs contain the motion of the base (base.*): it is taken as floating, as with {0} floating; {0} fixed keeps it fixed",
+                "the logs contain the motion of the base (base.*): it is treated as floating, as with {0} floating; {0} fixed keeps it fixed",
                 spell("base")
             ),
             Self::BaseDoesNotMove => format!(
-                "the base does not move in the logs and is taken as fixed: base.* is not used; {} floating uses it",
+                "the base does not move in the logs and is treated as fixed: base.* is not used; {} floating uses it",
                 spell("base")
             ),
             Self::WheelsLocked => {
-                format!("wheels turn only with {} momentum: here they are taken as locked", spell("measured"))
+                format!("the wheels are locked: they turn only with {} momentum", spell("measured"))
             }
             Self::UnusedColumns(names) => format!("unused columns: {}", names.join(" ")),
             Self::NotLogged(held) => {
@@ -255,7 +255,7 @@ impl Note {
                     spell("lock")
                 )
             }
-            Self::HeldStill(names) => format!("the limits leave no motion for {}", names.join(", ")),
+            Self::HeldStill(names) => format!("the limits permit no motion of {}", names.join(", ")),
             Self::EffortNotHeld(names) => format!(
                 "the friction of {} in the model reaches the effort limit, which is therefore not enforced: check both",
                 names.join(", ")
@@ -268,7 +268,7 @@ impl Note {
             }
             Self::BaseHeld => format!("the base is held still: {} X,A lets it move", spell("base-motion")),
             Self::Lag { seconds, std_error } | Self::SensorLag { seconds, std_error } => format!(
-                "the {} are recorded {} ± {} ms {} than the motion; this is corrected ({} {} sets the same lag)",
+                "the {} are recorded {} ± {} ms {} than the motion, which is corrected ({} {} sets this lag)",
                 if matches!(self, Self::Lag { .. }) { "torques" } else { "readings of the sensor" },
                 significant(1e3 * seconds.abs(), 3),
                 significant(1e3 * std_error, 1),

@@ -27,8 +27,8 @@ the triangle inequality. Each link is checked as given in the file, rotors too (
 JOINT.rotor). A link without mass is fine if it has no inertia either.
 
 A consistent body is doubtful if an ellipsoid with its inertia has a density outside 1 to 25,000
-kg/m3, if its centre of mass or its inertia lies beyond the collision shapes of its link (boxes,
-cylinders, spheres), or if its values look like placeholders (powers of ten, the same about all
+kg/m3, if its centre of mass or its inertia lies beyond the collision shapes and meshes of its
+link, or if its values look like placeholders (powers of ten, the same about all
 axes). Doubtful bodies do not change the exit status.
 
 A CSV file is a printed table of parameters in the frames of the bodies, with the header

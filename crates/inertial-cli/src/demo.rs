@@ -53,7 +53,7 @@ pub struct Args {
     /// List the models and exit; every command accepts them as builtin:NAME
     #[arg(long)]
     list: bool,
-    /// Figure of slow-motion (SVG)
+    /// Write the figure of slow-motion as SVG
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Run the published motion of space-robot only, without designs
@@ -107,7 +107,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     out += &check_text::text(&checked, &model.label, &model.builder.name, None, style);
     out += "\n2. Forces and inertias at the joints\n\n";
     out += &dynamics(&closed, style)?;
-    let _ = writeln!(out, "\n3. What can any experiment reveal?  (inertial analyze {})\n", model.label);
+    let _ = writeln!(out, "\n3. Which parameters are identifiable?  (inertial analyze {})\n", model.label);
     out += &analysis::text(&model.mechanism, &analysed, false, style);
     if args.name == "quadruped" {
         out += "\n4. Results of an experiment  (inertial simulate, inertial identify)\n\n";

@@ -39,9 +39,9 @@ const SERVER: &str = "INERTIAL_SERVER";
 const EXAMPLES: &str = "\
 Examples:
   inertial demo                            try it on a built-in model
-  inertial check robot.urdf                are the inertias possible?
+  inertial check robot.urdf                are the bodies physically consistent?
   inertial check robot.urdf --fix --out fixed.urdf
-  inertial analyze robot.urdf              which can be identified?
+  inertial analyze robot.urdf              which parameters are identifiable?
   inertial design robot.urdf --out m.csv   which motion excites them best?
   inertial simulate robot.urdf motion.csv  what would sensors measure?
   inertial identify robot.urdf log.csv     what are the parameters?

@@ -92,7 +92,7 @@ pub struct LogArgs {
     /// Resample the log at this rate before filtering [default: its mean rate]
     #[arg(long, value_name = "HZ", hide_short_help = true)]
     resample: Option<f64>,
-    /// Delay of the torques or sensor readings relative to the motion; 0 for none [default: identify estimates it, other commands assume none]
+    /// Delay of the torques or sensor readings relative to the motion; 0 for none [default: identify estimates it, validate uses that of the joint file, otherwise none]
     #[arg(long, value_name = "S", hide_short_help = true, allow_negative_numbers = true)]
     lag: Option<f64>,
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]

@@ -14,8 +14,8 @@ use crate::{Error, Result};
 /// ```
 /// use inertial_dense::Triangle;
 /// let mut grown = Triangle::new(2);
-/// grown.absorb(&mut [3.0, 0.0, 1.0, 2.0], 2)?; // two rows, column by column
-/// grown.absorb(&mut [4.0, 1.0], 1)?;
+/// grown.add_rows(&mut [3.0, 0.0, 1.0, 2.0], 2)?; // two rows, column by column
+/// grown.add_rows(&mut [4.0, 1.0], 1)?;
 /// let r = grown.matrix();
 /// assert!((r[(0, 0)] - 5.0).abs() < 1e-14 && (r[(0, 1)] - 7.0 / 5.0).abs() < 1e-14);
 /// assert_eq!(r[(1, 0)], 0.0);
@@ -51,7 +51,7 @@ impl Triangle {
         if (0..width).any(|i| out.at(i, i) < 0.0) {
             let mut rows = out.columns();
             out = Self::new(width);
-            out.absorb(&mut rows, width)?;
+            out.add_rows(&mut rows, width)?;
         }
         Ok(out)
     }
@@ -87,7 +87,7 @@ impl Triangle {
     }
 
     /// Adds rows: `block` holds them column by column and is overwritten.
-    pub fn absorb(&mut self, block: &mut [f64], rows: usize) -> Result<()> {
+    pub fn add_rows(&mut self, block: &mut [f64], rows: usize) -> Result<()> {
         let (width, expected) = (self.width, rows * self.width);
         if block.len() != expected {
             return Err(Error::Dimension { what: "block of rows", expected, found: block.len() });
@@ -110,7 +110,7 @@ impl Triangle {
             let (expected, found) = (self.width, other.width);
             return Err(Error::Dimension { what: "triangular factor to be merged", expected, found });
         }
-        self.absorb(&mut other.columns(), self.width)
+        self.add_rows(&mut other.columns(), self.width)
     }
 
     fn columns(&self) -> Vec<f64> {
@@ -142,14 +142,14 @@ mod tests {
     fn the_factor_does_not_depend_on_the_blocks() {
         let a = DMatrix::from_vec(60, 7, numbers(420));
         let mut whole = Triangle::new(7);
-        whole.absorb(&mut block(&a, 0, 60), 60).unwrap();
+        whole.add_rows(&mut block(&a, 0, 60), 60).unwrap();
         let gram = whole.matrix().transpose() * whole.matrix();
         assert!((gram - a.transpose() * &a).amax() < 1e-13);
         for sizes in [vec![1; 60], vec![20, 20, 20], vec![3, 50, 7]] {
             let (mut parts, mut first) = (Triangle::new(7), 0);
             for rows in sizes {
                 let mut part = Triangle::new(7);
-                part.absorb(&mut block(&a, first, rows), rows).unwrap();
+                part.add_rows(&mut block(&a, first, rows), rows).unwrap();
                 parts.merge(&part).unwrap();
                 first += rows;
             }
@@ -212,10 +212,10 @@ mod tests {
         let a = DMatrix::from_vec(90, 40, numbers(3600));
         let (mut one_by_one, mut whole) = (Triangle::new(40), Triangle::new(40));
         for i in 0..90 {
-            one_by_one.absorb(&mut block(&a, i, 1), 1).unwrap();
+            one_by_one.add_rows(&mut block(&a, i, 1), 1).unwrap();
             assert!(one_by_one.is_finite());
         }
-        whole.absorb(&mut block(&a, 0, 90), 90).unwrap();
+        whole.add_rows(&mut block(&a, 0, 90), 90).unwrap();
         assert!((one_by_one.matrix() - whole.matrix()).amax() < 1e-12);
     }
 
@@ -226,11 +226,11 @@ mod tests {
         let twice = a.column(0) * 2.0;
         a.set_column(2, &twice);
         let mut triangle = Triangle::new(4);
-        triangle.absorb(&mut block(&a, 0, 40), 40).unwrap();
+        triangle.add_rows(&mut block(&a, 0, 40), 40).unwrap();
         assert_eq!(triangle.at(1, 1), 0.0);
         // The dependent column leaves a rounding error relative to its norm (about 7).
         assert!(triangle.at(2, 2).abs() < 1e-14 && triangle.at(3, 3) > 1.0);
         assert_eq!(Triangle::from_upper(4, &triangle.upper()).unwrap(), triangle);
-        assert!(triangle.absorb(&mut [1.0], 1).is_err() && Triangle::from_upper(4, &[0.0]).is_err());
+        assert!(triangle.add_rows(&mut [1.0], 1).is_err() && Triangle::from_upper(4, &[0.0]).is_err());
     }
 }

@@ -114,14 +114,14 @@ pub fn long<T: Send + 'static>(
     // A receiver cannot be shared between threads, but only this thread ever waits.
     let receive = Mutex::new(receive);
     let wait = |time: Duration| py.detach(|| lock(&receive).recv_timeout(time));
-    let (mut told, mut when) = ((0.0, 1.0), Instant::now());
+    let (mut reported, mut when) = ((0.0, 1.0), Instant::now());
     let mut look = |ended: bool| -> PyResult<()> {
         py.check_signals()?;
         let Some(tell) = tell.filter(|_| ended || when.elapsed() >= REPORT_INTERVAL) else { return Ok(()) };
         let amounts = lock(&observer.done).amounts();
-        if told != amounts {
+        if reported != amounts {
             tell.call1(amounts)?;
-            (told, when) = (amounts, Instant::now());
+            (reported, when) = (amounts, Instant::now());
         }
         Ok(())
     };

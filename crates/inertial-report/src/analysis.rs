@@ -270,12 +270,12 @@ fn plain(mechanism: &Mechanism, vector: &[(usize, [f64; 10])]) -> String {
 fn comparison(label: &str, comparison: &Comparison) -> String {
     let mut out = format!("\nCompared with {label}: ");
     if comparison.lost == 0 {
-        out += "everything that is identifiable there is identifiable here too.\n";
+        out += "every combination that is identifiable there is identifiable here too.\n";
     } else {
         let listed = &comparison.lost_base_parameters;
         let _ = writeln!(
             out,
-            "{} of it {} not determined here; {} missing to determine {}:",
+            "{} of it {} not determined here; {} missing for {}:",
             plural(listed.len(), "base parameter", "base parameters"),
             if listed.len() == 1 { "is" } else { "are" },
             plural(comparison.lost, "combination is", "combinations are"),

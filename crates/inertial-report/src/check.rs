@@ -41,7 +41,7 @@ pub fn text(outcome: &Outcome, label: &str, name: &str, written: Option<&Path>, 
             let best = significant(rounding.upper_bound, 4);
             let _ = writeln!(
                 out,
-                "{}: no numbers that round to these have a smallest eigenvalue above {best}",
+                "{}: no parameters that round to these values have a smallest eigenvalue above {best}",
                 body.name
             );
         }

@@ -28,7 +28,7 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
     }
     let _ = writeln!(out, "\ncolumn map (--columns):\n\n{}", outcome.map);
     if let Some(missing) = &outcome.missing {
-        let _ = writeln!(out, "the log does not suffice for the model: {missing}");
+        let _ = writeln!(out, "columns are missing for the model: {missing}");
     }
     out
 }

@@ -1,8 +1,8 @@
 //! Measured and predicted forces for the page, the terminal and figures, computed in another pass over the logs and
 //! reduced to a bounded number of points.
 
-mod film;
 mod floats;
+mod playback;
 mod reduce;
 mod row;
 mod spectrum;
@@ -18,9 +18,9 @@ use serde::Serialize;
 
 use crate::recording::{Part, Recording};
 use crate::{Context, Result};
-use film::Film;
-pub use film::Motion;
 pub use floats::Floats;
+pub use playback::Motion;
+use playback::Playback;
 pub use reduce::Reducer;
 use row::{Row, Sample};
 pub use track::PredictedSeries;
@@ -190,8 +190,8 @@ impl Curves {
         for (recording, pieces) in logs {
             recording.restart(context);
             for piece in pieces {
-                let film = Film::new(piece.range.len(), recording.rate_hz(), films);
-                out.take(context, equations, values, recording, &piece, bucket, film)?;
+                let playback = Playback::new(piece.range.len(), recording.rate_hz(), films);
+                out.take(context, equations, values, recording, &piece, bucket, playback)?;
             }
         }
         Ok(out)
@@ -206,7 +206,7 @@ impl Curves {
         recording: &mut Recording,
         piece: &LogSegment,
         bucket: usize,
-        mut film: Film,
+        mut playback: Playback,
     ) -> Result<()> {
         let units = units(equations);
         let (samples, rate) = (piece.range.len(), recording.rate_hz());
@@ -221,7 +221,7 @@ impl Curves {
             start = start.or(part.t.first().copied());
             let all = rows.len();
             rows.iter_mut().enumerate().for_each(|(row, to)| part.each(row, all, |sample| to.push(&sample)));
-            film.take(part.q, part.t.len());
+            playback.take(part.q, part.t.len());
         })?;
         self.push(
             Curve {
@@ -234,13 +234,13 @@ impl Curves {
                 bucket,
                 series: rows.into_iter().zip(units).filter_map(|(row, units)| row.finish(units)).collect(),
             },
-            film,
+            playback,
         );
         Ok(())
     }
 
-    fn push(&mut self, curve: Curve, film: Film) {
-        self.motions.extend(film.finish(format!("{} ({})", curve.log, curve.part)));
+    fn push(&mut self, curve: Curve, playback: Playback) {
+        self.motions.extend(playback.finish(format!("{} ({})", curve.log, curve.part)));
         self.curves.push(curve);
     }
 }

@@ -1,6 +1,6 @@
 //! Curves of values that were predicted elsewhere: momenta, and readings of a force/torque sensor.
 
-use super::{Curve, Curves, Film, ReportedResidual, Row, Sample, bucket, step};
+use super::{Curve, Curves, Playback, ReportedResidual, Row, Sample, bucket, step};
 
 /// Measured and predicted values of one log, or of a part of it, sample by sample.
 pub struct PredictedSeries {
@@ -38,8 +38,8 @@ impl Curves {
         let mut out = Self::default();
         for one in series {
             let samples = one.counts.len();
-            let mut film = Film::new(samples, one.rate, films);
-            film.take(&one.q, samples);
+            let mut playback = Playback::new(samples, one.rate, films);
+            playback.take(&one.q, samples);
             let count = one.reported.len();
             let rows =
                 one.reported.into_iter().zip(one.units).enumerate().filter_map(|(row, (reported, unit))| {
@@ -61,7 +61,7 @@ impl Curves {
                 bucket,
                 series: rows.collect(),
             };
-            out.push(curve, film);
+            out.push(curve, playback);
         }
         out
     }

@@ -171,8 +171,8 @@ pub fn run(
     let mut notes = model.notes_with_loops(&closed);
     let place = label(&options.trajectory);
     let source = Source::load(context, &options.trajectory, options.waypoints, mechanism)?;
-    let mut course = source.course(&closed, mode, &mut notes).at(&place)?;
-    let times = run::Times::new(&course, options.rate).at(&place)?;
+    let mut prescribed = source.prescribed_motion(&closed, mode, &mut notes).at(&place)?;
+    let times = run::Times::new(&prescribed, options.rate).at(&place)?;
     ensure_option!(
         options.force_sensor.is_none() || mode == Mode::InverseDynamics,
         "force-sensor",
@@ -191,12 +191,18 @@ pub fn run(
     let drift = match mode {
         Mode::InverseDynamics => {
             let plant = run::Inverse { closed: &closed, forces, sensor };
-            run::inverse(context, plant, &mut course, &times, limits.as_ref(), &mut output)
+            run::inverse(context, plant, &mut prescribed, &times, limits.as_ref(), &mut output)
         }
-        Mode::ForwardDynamics => run::forward(context, &closed, forces, &mut course, &times, &mut output),
-        Mode::FreeFlight => {
-            run::free_flight(context, mechanism, &flight, &mut course, &times, limits.as_ref(), &mut output)
-        }
+        Mode::ForwardDynamics => run::forward(context, &closed, forces, &mut prescribed, &times, &mut output),
+        Mode::FreeFlight => run::free_flight(
+            context,
+            mechanism,
+            &flight,
+            &mut prescribed,
+            &times,
+            limits.as_ref(),
+            &mut output,
+        ),
     };
     drop(work);
     let drift = match drift {

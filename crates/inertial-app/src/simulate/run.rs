@@ -31,9 +31,9 @@ pub enum Times {
 
 impl Times {
     /// Creates times at a rate, or at the rows of the trajectory.
-    pub fn new(course: &PrescribedMotion<'_, '_>, rate: Option<f64>) -> Result<Self> {
-        let (start, end) = course.span();
-        if let (None, Some(times)) = (rate, course.times()) {
+    pub fn new(prescribed: &PrescribedMotion<'_, '_>, rate: Option<f64>) -> Result<Self> {
+        let (start, end) = prescribed.span();
+        if let (None, Some(times)) = (rate, prescribed.times()) {
             return Ok(Self::Rows(times.to_vec()));
         }
         let rate = rate.unwrap_or(DEFAULT_RATE);
@@ -167,7 +167,7 @@ pub struct Inverse<'r> {
 pub fn inverse(
     context: &Context<'_>,
     robot: Inverse<'_>,
-    course: &mut PrescribedMotion<'_, '_>,
+    prescribed: &mut PrescribedMotion<'_, '_>,
     times: &Times,
     limits: Option<&Limits>,
     output: &mut Output<'_>,
@@ -182,7 +182,7 @@ pub fn inverse(
         let t = times.at(k);
         let here = || format!("t = {t} s");
         let Reading { q, v, a, wheels, .. } = &mut reading;
-        course.state(t, q, v, a, wheels)?;
+        prescribed.state(t, q, v, a, wheels)?;
         sensors.complete(&mut reading).at(here())?;
         if let Some(limits) = limits {
             limits.check(&reading).at(here())?;
@@ -203,17 +203,17 @@ pub fn forward(
     context: &Context<'_>,
     closed: &ClosedMechanism<'_>,
     forces: JointForces,
-    course: &mut PrescribedMotion<'_, '_>,
+    prescribed: &mut PrescribedMotion<'_, '_>,
     times: &Times,
     output: &mut Output<'_>,
 ) -> Result<Drift> {
     let mut reading = Reading::new(closed);
     let mut workspace = closed.workspace();
     let Reading { q, v, a, wheels, .. } = &mut reading;
-    course.state(times.at(0), q, v, a, wheels)?;
+    prescribed.state(times.at(0), q, v, a, wheels)?;
     let mut plant = Forward::new(closed, forces, &reading.q, &reading.v)?;
     let mut tau = vec![0.0; closed.mechanism().nv()];
-    let kinks = course.times().unwrap_or_default();
+    let kinks = prescribed.times().unwrap_or_default();
     let (mut drift, mut scale) = (Drift::default(), 0.0f64);
     let mut t = times.at(0);
     for k in times.with_progress(context) {
@@ -224,10 +224,10 @@ pub fn forward(
         while t < next {
             let kink = kinks.get(kinks.partition_point(|&s| s <= t)).copied().unwrap_or(next);
             let to = kink.min(next);
-            plant.advance(t, to, |t, tau| course.forces(t, tau)).at(here(t))?;
+            plant.advance(t, to, |t, tau| prescribed.forces(t, tau)).at(here(t))?;
             t = to;
         }
-        course.forces(t, &mut tau);
+        prescribed.forces(t, &mut tau);
         plant.read(&tau, &mut reading).at(here(t))?;
         let balance = plant.balance()?;
         largest(&mut drift.energy, balance.energy);
@@ -255,7 +255,7 @@ pub fn free_flight(
     context: &Context<'_>,
     mechanism: &Mechanism,
     flight: &Flight,
-    course: &mut PrescribedMotion<'_, '_>,
+    prescribed: &mut PrescribedMotion<'_, '_>,
     times: &Times,
     limits: Option<&Limits>,
     output: &mut Output<'_>,
@@ -272,7 +272,7 @@ pub fn free_flight(
         let k = k?;
         let t = times.at(k);
         let here = || format!("t = {t} s");
-        course.state(t, &mut given.q, &mut given.v, &mut given.a, &mut given.wheels)?;
+        prescribed.state(t, &mut given.q, &mut given.v, &mut given.a, &mut given.wheels)?;
         if k == 0 {
             // Initial pose of the trajectory, or the origin.
             reading.q.copy_from_slice(&given.q);
@@ -294,7 +294,7 @@ pub fn free_flight(
         if k + 1 < times.len() {
             let mut failed = Ok(());
             let motion = |t: f64, q: &mut [f64], v: &mut [f64], wheels: &mut [f64]| {
-                let state = course.state(t, &mut given.q, &mut given.v, &mut given.a, wheels);
+                let state = prescribed.state(t, &mut given.q, &mut given.v, &mut given.a, wheels);
                 if state.is_err() {
                     failed = state;
                 }

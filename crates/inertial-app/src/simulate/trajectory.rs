@@ -108,7 +108,7 @@ impl Source {
     }
 
     /// Matches the trajectory with the model.
-    pub fn course<'m, 't>(
+    pub fn prescribed_motion<'m, 't>(
         &'t self,
         closed: &ClosedMechanism<'m>,
         mode: Mode,
@@ -268,7 +268,7 @@ fn sampled<'m, 't>(
     notes: &mut Vec<Note>,
 ) -> Result<PrescribedMotion<'m, 't>> {
     let mechanism = closed.mechanism();
-    let mut course = PrescribedMotion::sampled(mechanism, times(log)?.to_vec());
+    let mut motion = PrescribedMotion::sampled(mechanism, times(log)?.to_vec());
     let digits = |name: &str, stem: &str| {
         name.strip_prefix(stem).is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
@@ -303,7 +303,7 @@ fn sampled<'m, 't>(
             _ if !independent => {}
             Some(positions) => {
                 let accelerations = accelerations.filter(|_| velocities.is_some());
-                course.joint(j, positions, velocities.as_deref(), accelerations.as_deref())?;
+                motion.joint(j, positions, velocities.as_deref(), accelerations.as_deref())?;
             }
             None if mode == Mode::ForwardDynamics => {}
             None if columns.base(joint) => {
@@ -317,7 +317,7 @@ fn sampled<'m, 't>(
             && let Some(forces) = columns.find(&columns.names("tau", joint, &v_names))?
         {
             for (k, values) in joint.v_range().zip(forces) {
-                course.force(k, values)?;
+                motion.force(k, values)?;
             }
         }
     }
@@ -329,7 +329,7 @@ fn sampled<'m, 't>(
         let rates = columns.find(&[format!("dq.{}", wheel.name)])?;
         let first = |columns: Option<Vec<Vec<f64>>>| columns.and_then(|c| c.into_iter().next());
         if mode == Mode::FreeFlight {
-            course.wheel(k, first(angles), first(rates))?;
+            motion.wheel(k, first(angles), first(rates))?;
         } else if angles.is_some() || rates.is_some() {
             notes.push(Note::WheelsLocked);
         }
@@ -342,5 +342,5 @@ fn sampled<'m, 't>(
     if !unused.is_empty() {
         notes.push(Note::UnusedColumns(unused));
     }
-    Ok(course)
+    Ok(motion)
 }

@@ -147,7 +147,7 @@ fn sampled(
                 block[j * dof + i] = *value;
             }
         }
-        triangle.absorb(&mut block, dof).map_err(inertial::Error::from)?;
+        triangle.add_rows(&mut block, dof).map_err(inertial::Error::from)?;
     }
     let values = singular_values(&triangle.matrix()).map_err(inertial::Error::from)?;
     let relative = |k: usize| values.get(k).map_or(0.0, |s| s / values[0]);

@@ -280,7 +280,7 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
             block[(i, 16)] = used[6 * k + i];
             block.row_mut(i).scale_mut(NOISE[i / 3].recip());
         }
-        factor.absorb(block.as_mut_slice(), 6).map_err(inertial::Error::from)?;
+        factor.add_rows(block.as_mut_slice(), 6).map_err(inertial::Error::from)?;
     }
     let factor = factor.matrix();
     // The last row is the part of the wrenches that no parameters explain. Relative to it, costs are of order one.

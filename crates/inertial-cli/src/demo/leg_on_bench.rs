@@ -43,8 +43,8 @@ pub fn run(shell: &Shell, json: bool) -> Result<Answer> {
     shell.print(&format!(
         "A quadruped is identified from the same leg motion without noise, with its torso free (wrench on it measured) and fixed,\n\
          each time by the pseudo-inverse. Root mean square errors of the predictions; a leg has abduction, hip and knee.\n\n{table}\n\
-         The bench misses combinations that only a moving torso excites: hip torques and the wrench on the torso are wrong,\n\
-         knee torques are right.\n"
+         The bench does not excite the combinations that need a moving torso. Predicted hip torques and the wrench on the\n\
+         torso are therefore wrong; knee torques are right.\n"
     ))?;
     Ok(Answer::Yes)
 }

@@ -27,7 +27,7 @@ impl Record {
     ) -> Result<Self> {
         let closed = ClosedMechanism::new(mechanism)?;
         let still = Trajectory::new(Vec::new(), motion.duration(), motion.basis().clone(), &[])?;
-        let mut course = PrescribedMotion::designed(mechanism, motion, &still)?;
+        let mut prescribed = PrescribedMotion::designed(mechanism, motion, &still)?;
         let mut plant = Prescribed::new(&closed, forces)?;
         let floating = mechanism.base() == Base::Floating;
         let base = WRENCH_AXES.map(|part| format!("wrench.{part}"));
@@ -43,7 +43,7 @@ impl Record {
         let mut out = Self { q: Vec::new(), v: Vec::new(), a: Vec::new(), tau: Vec::new() };
         for k in 0..motion.samples(rate)? {
             let Reading { q, v, a, wheels, .. } = &mut reading;
-            course.state(k as f64 / rate, q, v, a, wheels)?;
+            prescribed.state(k as f64 / rate, q, v, a, wheels)?;
             plant.complete(&mut reading)?;
             sensors.measure(&mut reading.tau);
             out.q.extend(&reading.q);

@@ -117,8 +117,8 @@ fn published(outcome: &Outcome) -> String {
     format!(
         "1. The published motion: cycloids over direction combinations\n\n\
          The seeds of table 3 on the first {INTERVALS} of 256 combinations in binary order: condition number {} on the \
-         believed\nmodel, {} on the true robot (published {PRINTED_CONDITION}). Significant singular values (published): {}.\n\
-         With these seeds algorithm 1 keeps {printed} of 256 intervals as printed, {refreshed} with the missing refresh, \
+         assumed\nmodel, {} on the true robot (published {PRINTED_CONDITION}). Significant singular values (published): {}.\n\
+         With these seeds algorithm 1 keeps {printed} of 256 intervals as printed, {refreshed} with the missing update, \
          {counted} by\nthe rule of its text (published 67).\n\n",
         significant(published.condition_believed, 4),
         significant(published.condition, 4),
@@ -135,7 +135,7 @@ fn designs(outcome: &Outcome) -> String {
         let _ = writeln!(
             out,
             "The published method, best of {} starts: algorithm 1 keeps {printed} of 256 as printed, {refreshed} with the \
-             refresh, {counted} by\nthe rule of its text. Seeds: start {}°, range {}°; condition number {} on the believed model, {}\n\
+             update, {counted} by\nthe rule of its text. Seeds: start {}°, range {}°; condition number {} on the assumed model, {}\n\
              on the true robot.\n",
             repeated.starts,
             degrees(&repeated.start),
@@ -149,7 +149,7 @@ fn designs(outcome: &Outcome) -> String {
         let _ = writeln!(
             out,
             "Our design, velocities at knots: rank {} of {}, criterion {} {}; expected standard errors relative to the\n\
-             believed sizes (at least a hundredth of the largest of a kind): median {} %, largest {} %. Same duration, speeds\n\
+             assumed sizes (at least a hundredth of the largest of a kind): median {} %, largest {} %. Same duration, speeds\n\
              and wheels.\n",
             ours.rank[0],
             ours.rank[1],

@@ -191,7 +191,7 @@ impl Jobs {
         ensure!(job.state == JobState::Uploading, "the job is already running");
         let names = job.logs.iter().chain(&job.model);
         ensure!(names.clone().count() < MOST_FILES, "a job can have at most {MOST_FILES} files");
-        ensure!(!names.into_iter().any(|n| n == name), "{name}: was sent twice");
+        ensure!(!names.into_iter().any(|n| n == name), "{name}: a file with this name was already uploaded");
         match role {
             "model" => {
                 ensure!(job.model.is_none(), "a job has only one model");

@@ -222,7 +222,7 @@ fn columns_of_a_base_are_used_if_it_moves() {
     };
     let (text, base, json) = listed(&moving, &[]);
     assert_eq!(base["used"], true);
-    assert!(text.stderr.contains("it is taken as floating, as with --base floating"), "{}", text.stderr);
+    assert!(text.stderr.contains("it is treated as floating, as with --base floating"), "{}", text.stderr);
     assert!(text.stdout.contains("11 columns, 10 recognized, 10 used with the model"), "{}", text.stdout);
     // Only the first rows of the log are read.
     let rows = json["rows"].as_u64().unwrap();
@@ -233,7 +233,7 @@ fn columns_of_a_base_are_used_if_it_moves() {
         assert_eq!(base["used"], false);
         assert_eq!(base["reason"], "of a floating base: --base floating uses it");
         assert!(text.stdout.contains("11 columns, 10 recognized, 3 used with the model"), "{}", text.stdout);
-        let note = "the base does not move in the logs and is taken as fixed";
+        let note = "the base does not move in the logs and is treated as fixed";
         assert_eq!(text.stderr.contains(note), more.is_empty(), "{}", text.stderr);
     }
 }

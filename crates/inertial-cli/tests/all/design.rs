@@ -255,8 +255,8 @@ fn earlier_logs_are_counted() {
     let (motion, log, summary) = (path("motion.json"), path("log.csv"), path("first.summary"));
     assert_eq!(design("builtin:planar-2r", &["--noise", "tau=0.2", "--out", &motion]).status, 0);
     let simulate = ["simulate", "builtin:planar-2r", &motion, "--rate", "200", "--noise", "tau=0.2"];
-    let flown = run(&[&simulate[..], &["--friction", "none", "--out", &log]].concat());
-    assert_eq!(flown.status, 0, "{}", flown.stderr);
+    let flight_motion = run(&[&simulate[..], &["--friction", "none", "--out", &log]].concat());
+    assert_eq!(flight_motion.status, 0, "{}", flight_motion.stderr);
     // A design includes only the terms of its own options, which are none here.
     let terms = ["--friction", "none", "--offset=no", "--rotors", "none"];
     let identify = ["identify", "builtin:planar-2r", &log, "--estimator", "wls", "--cutoff", "off", "--json"];

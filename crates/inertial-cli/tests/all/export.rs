@@ -277,8 +277,8 @@ fn simulators_and_libraries_take_the_values() {
         paths.push(path);
     }
     let arguments: Vec<&str> = [robot.as_str()].into_iter().chain(paths.iter().map(String::as_str)).collect();
-    if let Some(told) = python::run("export_check.py", &arguments) {
-        assert_eq!(told.trim(), "all agree");
+    if let Some(reported) = python::run("export_check.py", &arguments) {
+        assert_eq!(reported.trim(), "all agree");
     }
     let sdf = std::fs::read_to_string(&paths[3]).unwrap();
     assert!(

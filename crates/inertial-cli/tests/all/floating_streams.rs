@@ -90,8 +90,8 @@ fn streams_of_a_floating_base_give_the_estimates_of_their_logs() {
     let (stream, log) = (one(&bare, &[]), whole(&bare, &[]));
     assert_eq!((&stream["rank"], &stream["excited"]), (&log["rank"], &log["excited"]));
     assert!(stream["excited"].as_u64() < stream["rank"].as_u64());
-    let told = one(&text, &["--measured", "joint-torques"]);
-    for ((name, x, _), (_, y, _)) in values(&told).iter().zip(values(&stream)) {
+    let reported = one(&text, &["--measured", "joint-torques"]);
+    for ((name, x, _), (_, y, _)) in values(&reported).iter().zip(values(&stream)) {
         assert!((x - y).abs() < 1e-9 * y.abs().max(1.0), "{name}: {x} {y}");
     }
 }

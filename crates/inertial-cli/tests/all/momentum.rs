@@ -225,9 +225,9 @@ fn bodies_that_can_exist() {
         }
         let written = std::fs::read_to_string(&out).unwrap();
         let again = built(&serde_json::from_str(&written).unwrap());
-        for (body, told) in again.bodies().iter().zip(found["bodies"].as_array().unwrap()) {
-            assert_eq!(body.name, told["name"]);
-            assert!((body.inertia.mass / told["mass"].as_f64().unwrap() - 1.0).abs() < 1e-12);
+        for (body, reported) in again.bodies().iter().zip(found["bodies"].as_array().unwrap()) {
+            assert_eq!(body.name, reported["name"]);
+            assert!((body.inertia.mass / reported["mass"].as_f64().unwrap() - 1.0).abs() < 1e-12);
         }
         assert_eq!(run(&["check", out.to_str().unwrap()]).status, 0);
     }

@@ -257,8 +257,8 @@ fn a_tool_behind_a_sensor() {
         assert!(judged["validation_relative_rms"].as_f64().unwrap() < 1e-5, "{judged}");
     }
     // Text output.
-    let told = run(&["identify", &model, &joints, "--payload", "sensor"]);
-    assert!(told.stdout.contains("payload") && told.stdout.contains("ft.tz"), "{}", told.stdout);
+    let reported = run(&["identify", &model, &joints, "--payload", "sensor"]);
+    assert!(reported.stdout.contains("payload") && reported.stdout.contains("ft.tz"), "{}", reported.stdout);
 }
 
 #[test]

@@ -47,9 +47,9 @@ fn cvxpy_and_clarabel_agree_on_logs_of_real_robots() {
         let problem = ConsistentProblem::new(&equations, &summary, &squares, &wanted).unwrap();
         let solution = problem.solve(&wanted, |_, _| true).unwrap();
         // The program prints this optimum.
-        let told = result.json()["bodies"][2]["mass"].as_f64().unwrap();
+        let reported = result.json()["bodies"][2]["mass"].as_f64().unwrap();
         let offset = mechanism.parameter_blocks()[2].offset;
-        assert!((solution.x[offset] / told - 1.0).abs() < 1e-9, "{} {told}", solution.x[offset]);
+        assert!((solution.x[offset] / reported - 1.0).abs() < 1e-9, "{} {reported}", solution.x[offset]);
         problems.push(described(&problem));
         found.push((robot, solution));
     }

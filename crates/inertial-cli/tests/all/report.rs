@@ -73,7 +73,7 @@ fn the_page_of_identify_has_the_result_and_its_curves() {
     );
     assert_eq!(page["provenance"]["inputs"][1]["bytes"], std::fs::metadata(&log).unwrap().len());
     for curve in page["curves"].as_array().unwrap() {
-        for (series, told) in curve["series"]
+        for (series, reported) in curve["series"]
             .as_array()
             .unwrap()
             .iter()
@@ -96,7 +96,7 @@ fn the_page_of_identify_has_the_result_and_its_curves() {
             assert_eq!(bins + series["histogram"]["beyond"].as_u64().unwrap(), there.len() as u64);
             // Friction in the prediction, from the estimates of the joint.
             let joint =
-                result["joints"].as_array().unwrap().iter().find(|j| j["name"] == told["joint"]).unwrap();
+                result["joints"].as_array().unwrap().iter().find(|j| j["name"] == reported["joint"]).unwrap();
             let [viscous, coulomb] = ["viscous", "coulomb"].map(|k| joint[k].as_f64().unwrap());
             let friction = &series["friction"];
             for (v, f) in floats(&friction["speed"]).into_iter().zip(floats(&friction["model"])) {

@@ -390,8 +390,9 @@ fn signals_remove_the_temporary_folder() {
         let place = Folder::new();
         let mut server = Server::start(&place, &[]);
         server.job(&robot(), r#"{"command": "check"}"#);
-        let told = std::process::Command::new("kill").args([signal, &server.child.id().to_string()]).status();
-        assert!(told.unwrap().success());
+        let reported =
+            std::process::Command::new("kill").args([signal, &server.child.id().to_string()]).status();
+        assert!(reported.unwrap().success());
         assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal}");
         assert!(place.names().is_empty(), "{signal}: {:?}", place.names());
     }

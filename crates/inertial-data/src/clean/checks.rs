@@ -3,7 +3,7 @@
 use inertial::consistency::significant;
 use inertial::mechanism::JointType;
 
-use crate::clean::first_pass::{STILL, Survey};
+use crate::clean::first_pass::{LogStatistics, STILL};
 use crate::columns::layout::{Layout, LayoutJoint};
 use crate::{Error, Options, Place, Requirement, Result};
 
@@ -61,14 +61,14 @@ pub(crate) fn doubted_step(step: f64) -> Option<String> {
 }
 
 /// Checks whether the positions are in radians and metres.
-pub(crate) fn position_units(layout: &Layout, survey: &Survey) -> Result<()> {
+pub(crate) fn position_units(layout: &Layout, statistics: &LogStatistics) -> Result<()> {
     for joint in &layout.joints {
         for k in joint.positions() {
             let Some(place) = layout.q[k] else { continue };
-            let channel = &survey.channels[place];
+            let channel = &statistics.channels[place];
             let (low, high) = channel.logged;
             let limit = if joint.joint_type.nq() == 1 { joint.limit } else { f64::INFINITY };
-            let speed = channel.jump * survey.stamps.mean_rate();
+            let speed = channel.jump * statistics.stamps.mean_rate();
             let doubted = if layout.angles[k] {
                 doubted_angle(low, high, speed, limit)
             } else {
@@ -124,13 +124,13 @@ pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Opti
 
 /// Comparison of a measured velocity with the derivative of the position: sums of products.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Slip {
+pub(crate) struct DerivativeCheck {
     measured: f64,
     both: f64,
     derived: f64,
 }
 
-impl Slip {
+impl DerivativeCheck {
     pub fn add(&mut self, measured: f64, derived: f64) {
         self.measured += measured * measured;
         self.both += measured * derived;
@@ -147,8 +147,12 @@ pub(crate) enum Derivative {
 
 /// Checks whether a measured velocity or acceleration fits the derivative of the position or velocity. Unit errors and wrong signs are
 /// rejected; other deviations result in a note.
-pub(crate) fn derivative_unit(place: &Place, of: Derivative, slip: &Slip) -> Result<Option<String>> {
-    let Slip { measured, both, derived } = *slip;
+pub(crate) fn derivative_unit(
+    place: &Place,
+    of: Derivative,
+    slip: &DerivativeCheck,
+) -> Result<Option<String>> {
+    let DerivativeCheck { measured, both, derived } = *slip;
     if measured == 0.0 || derived == 0.0 {
         return Ok(None);
     }
@@ -205,20 +209,20 @@ pub(crate) fn speed_units(layout: &Layout, speeds: &[f64]) -> Result<()> {
 }
 
 /// Returns whether a torque is always zero although its joint was named, which means that the joint has no drive.
-fn is_passive(layout: &Layout, survey: &Survey, options: &Options, place: usize) -> bool {
+fn is_passive(layout: &Layout, statistics: &LogStatistics, options: &Options, place: usize) -> bool {
     let joints = || layout.joints.iter().filter(|j| j.joint_type != JointType::Floating);
     let own = || joints().any(|j| layout.tau[j.velocities()].contains(&Some(place)));
-    survey.channels[place].range == (0.0, 0.0) && !options.torque_joints.is_empty() && own()
+    statistics.channels[place].range == (0.0, 0.0) && !options.torque_joints.is_empty() && own()
 }
 
 /// Treats velocities, accelerations and torques whose columns have no value as not measured; returns notes. Torques of named joints are
 /// kept, as are all if no torque would be left although torques are required.
 pub(crate) fn leave_out_empty_columns(
     layout: &mut Layout,
-    survey: &Survey,
+    statistics: &LogStatistics,
     options: &Options,
 ) -> Vec<String> {
-    let is_empty = |place: usize| survey.channels[place].missing == survey.stamps.count;
+    let is_empty = |place: usize| statistics.channels[place].missing == statistics.stamps.count;
     let mut notes = Vec::new();
     let joints = layout.joints.iter().filter(|j| j.joint_type != JointType::Floating);
     let coordinates: Vec<std::ops::Range<usize>> = joints.map(LayoutJoint::velocities).collect();
@@ -245,8 +249,12 @@ pub(crate) fn leave_out_empty_columns(
 }
 
 /// Treats torques that are always zero as not measured, unless their joints were named or no torque would be left; returns notes.
-pub(crate) fn leave_out_zero_torques(layout: &mut Layout, survey: &Survey, options: &Options) -> Vec<String> {
-    let is_zero = |place: usize| survey.channels[place].range == (0.0, 0.0);
+pub(crate) fn leave_out_zero_torques(
+    layout: &mut Layout,
+    statistics: &LogStatistics,
+    options: &Options,
+) -> Vec<String> {
+    let is_zero = |place: usize| statistics.channels[place].range == (0.0, 0.0);
     if !options.torque_joints.is_empty() || layout.tau.iter().flatten().all(|&place| is_zero(place)) {
         return Vec::new();
     }
@@ -266,8 +274,8 @@ pub(crate) fn leave_out_zero_torques(layout: &mut Layout, survey: &Survey, optio
 }
 
 /// Checks that there is motion, and a torque for every joint that should have one.
-pub(crate) fn content(layout: &Layout, survey: &Survey, options: &Options) -> Result<Vec<String>> {
-    let (n, parameters) = (survey.stamps.count, layout.parameters);
+pub(crate) fn content(layout: &Layout, statistics: &LogStatistics, options: &Options) -> Result<Vec<String>> {
+    let (n, parameters) = (statistics.stamps.count, layout.parameters);
     let measured = layout.tau.iter().flatten().count();
     if measured > 0 && n * measured < parameters {
         let message = format!(
@@ -275,10 +283,10 @@ pub(crate) fn content(layout: &Layout, survey: &Survey, options: &Options) -> Re
         );
         return Err(Error::content(layout.place(), message));
     }
-    let range = |place: usize| survey.channels[place].range;
+    let range = |place: usize| statistics.channels[place].range;
     for &place in layout.tau.iter().flatten() {
         let (low, high) = range(place);
-        if is_passive(layout, survey, options, place) {
+        if is_passive(layout, statistics, options, place) {
             continue;
         }
         if low == high {
@@ -316,9 +324,9 @@ pub(crate) fn content(layout: &Layout, survey: &Survey, options: &Options) -> Re
 }
 
 /// Returns whether a velocity coordinate belongs to a joint whose measured position does not move.
-pub(crate) fn is_still(layout: &Layout, survey: &Survey, v: usize) -> bool {
+pub(crate) fn is_still(layout: &Layout, statistics: &LogStatistics, v: usize) -> bool {
     let joint = layout.joints.iter().find(|j| j.v == v && j.joint_type.nv() == 1);
-    joint.and_then(|j| layout.q[j.q]).is_some_and(|place| survey.is_still(place))
+    joint.and_then(|j| layout.q[j.q]).is_some_and(|place| statistics.is_still(place))
 }
 
 /// Torques at the limits of a sensor or drive.
@@ -330,17 +338,21 @@ pub(crate) struct Saturation {
 }
 
 /// Finds forces that saturate at their extreme values (of the sensor or the drive). Forces with few levels are not tested.
-pub(crate) fn saturation(layout: &Layout, survey: &Survey, options: &Options) -> Result<Saturation> {
+pub(crate) fn saturation(
+    layout: &Layout,
+    statistics: &LogStatistics,
+    options: &Options,
+) -> Result<Saturation> {
     let mut out = Saturation { limits: Vec::new(), notes: Vec::new() };
     for (v, place) in layout.tau.iter().enumerate() {
-        let Some(place) = place.filter(|&place| !is_passive(layout, survey, options, place)) else {
+        let Some(place) = place.filter(|&place| !is_passive(layout, statistics, options, place)) else {
             continue;
         };
-        let plateaus = &survey.channels[place].plateaus;
+        let plateaus = &statistics.channels[place].plateaus;
         let stays = plateaus.iter().any(|p| p.longest >= STAYS);
-        let share = plateaus.iter().map(|p| p.count).sum::<usize>() as f64 / survey.stamps.count as f64;
+        let share = plateaus.iter().map(|p| p.count).sum::<usize>() as f64 / statistics.stamps.count as f64;
         let [low, high] = [plateaus[0].value, plateaus[1].value];
-        let resolution = survey.channels[place].steps.least();
+        let resolution = statistics.channels[place].steps.least();
         if high - low < (FEW_LEVELS - 0.5) * resolution {
             out.notes.push(format!(
                 "column {}: the torque has only {:.0} levels, {} apart; its resolution is coarse for this motion",

@@ -4,7 +4,7 @@ use std::sync::mpsc::sync_channel;
 
 use inertial::estimation::LogSource;
 
-use crate::clean::glitches::{self, Glitch, Watch};
+use crate::clean::glitches::{self, Glitch, GlitchDetector};
 use crate::clean::spool::Spool;
 use crate::clean::timestamps::{Stamps, TYPICAL, median};
 use crate::columns::layout::{Layout, check_unit_quaternion};
@@ -27,7 +27,7 @@ const COARSE: f64 = 0.02;
 const MANY: usize = 1000;
 
 /// Statistics of the first pass.
-pub(crate) struct Survey {
+pub(crate) struct LogStatistics {
     /// Stamps of the rows without repeated ones.
     pub stamps: Stamps,
     pub channels: Vec<Channel>,
@@ -38,7 +38,7 @@ pub(crate) struct Survey {
     pub source: LogSource,
 }
 
-impl Survey {
+impl LogStatistics {
     /// Returns whether a position does not move.
     pub fn is_still(&self, place: usize) -> bool {
         let (low, high) = self.channels[place].range;
@@ -227,11 +227,11 @@ impl Channel {
 }
 
 /// Reads a log to its end and stores the rows, time first and ordered by time, in the spool. `watch` receives the share read.
-pub(crate) fn survey(
+pub(crate) fn collect_statistics(
     reader: &mut dyn Reader,
     layout: &Layout,
     watch: &mut dyn FnMut(f64),
-) -> Result<(Survey, Spool)> {
+) -> Result<(LogStatistics, Spool)> {
     reader.select(&layout.sources);
     let mut order = Sorter::new(layout);
     let mut seen = Collector::new(layout);
@@ -252,9 +252,9 @@ pub(crate) fn survey(
         return Err(Error::content(layout.place(), "has a header but no rows"));
     }
     order.release(true, &mut seen)?;
-    let (mut survey, spool) = seen.finish(&order)?;
-    survey.stamps.inserted = reader.inserted_time();
-    Ok((survey, spool))
+    let (mut statistics, spool) = seen.finish(&order)?;
+    statistics.stamps.inserted = reader.inserted_time();
+    Ok((statistics, spool))
 }
 
 /// Reads to the end in a separate thread: the next rows are parsed while the current ones are processed. Returns whether a thread was
@@ -391,8 +391,8 @@ impl<'l> Sorter<'l> {
 /// Collector of statistics and storage of the sorted rows.
 struct Collector<'l> {
     layout: &'l Layout,
-    survey: Survey,
-    watch: Watch,
+    statistics: LogStatistics,
+    watch: GlitchDetector,
     spool: Spool,
     doubles: usize,
     first_double: usize,
@@ -413,14 +413,14 @@ impl<'l> Collector<'l> {
         }
         Self {
             layout,
-            survey: Survey {
+            statistics: LogStatistics {
                 stamps: Stamps::new(),
                 channels: angle.into_iter().map(Channel::new).collect(),
                 glitches: Vec::new(),
                 notes: Vec::new(),
                 source: LogSource { name: layout.file.clone(), ..LogSource::default() },
             },
-            watch: Watch::new(layout.width() + 1),
+            watch: GlitchDetector::new(layout.width() + 1),
             spool: Spool::new(layout.width() + 1),
             doubles: 0,
             first_double: 0,
@@ -437,7 +437,7 @@ impl<'l> Collector<'l> {
         let mut from = 0;
         for (i, &line) in lines.iter().enumerate() {
             let row = &mut rows[i * width..(i + 1) * width];
-            let stamps = &mut self.survey.stamps;
+            let stamps = &mut self.statistics.stamps;
             if stamps.count > 0 && row[0] == stamps.end {
                 let is_copy = row.iter().zip(&self.last).all(|(x, last)| x.to_bits() == last.to_bits());
                 if is_copy {
@@ -455,8 +455,8 @@ impl<'l> Collector<'l> {
             stamps.add(row[0], line, typical);
             self.last.copy_from_slice(row);
             let identity = self.layout.identity().map(|place| row[1 + place]);
-            self.survey.source.add_row(std::iter::once(row[0]).chain(identity));
-            for (channel, x) in self.survey.channels.iter_mut().zip(&mut row[1..]) {
+            self.statistics.source.add_row(std::iter::once(row[0]).chain(identity));
+            for (channel, x) in self.statistics.channels.iter_mut().zip(&mut row[1..]) {
                 channel.add(x, line);
             }
             self.turn(&mut row[1..], line)?;
@@ -488,10 +488,10 @@ impl<'l> Collector<'l> {
         Ok(())
     }
 
-    fn finish(mut self, order: &Sorter<'_>) -> Result<(Survey, Spool)> {
-        let survey = &mut self.survey;
+    fn finish(mut self, order: &Sorter<'_>) -> Result<(LogStatistics, Spool)> {
+        let statistics = &mut self.statistics;
         if order.late > 0 {
-            survey.notes.push(format!("{} rows were out of order and were sorted by time", order.late));
+            statistics.notes.push(format!("{} rows were out of order and were sorted by time", order.late));
         }
         if self.doubles > 0 {
             let (doubles, before) = (self.doubles, order.total);
@@ -502,22 +502,22 @@ impl<'l> Collector<'l> {
                 );
                 return Err(Error::time(self.layout.stamp(self.first_double), message));
             }
-            survey.notes.push(format!(
+            statistics.notes.push(format!(
                 "rows with the time of the row before, but other values, were dropped: {doubles}"
             ));
         }
         if self.copies > 0 {
-            survey.notes.push(format!("rows that repeat the row before were dropped: {}", self.copies));
+            statistics.notes.push(format!("rows that repeat the row before were dropped: {}", self.copies));
         }
-        survey.stamps.finish();
-        survey.glitches = self.watch.finish();
-        survey.notes.extend(glitches::notes(&survey.glitches, &self.layout.names));
+        statistics.stamps.finish();
+        statistics.glitches = self.watch.finish();
+        statistics.notes.extend(glitches::notes(&statistics.glitches, &self.layout.names));
         for (k, name) in self.layout.positions.iter().enumerate() {
-            let wraps = self.layout.q[k].map_or(0, |place| survey.channels[place].wraps);
+            let wraps = self.layout.q[k].map_or(0, |place| statistics.channels[place].wraps);
             if wraps > 0 {
-                survey.notes.push(format!("the angle of {name} was unwrapped {wraps} times"));
+                statistics.notes.push(format!("the angle of {name} was unwrapped {wraps} times"));
             }
         }
-        Ok((self.survey, self.spool))
+        Ok((self.statistics, self.spool))
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Glitch {
 }
 
 /// Detector of glitches in a stream of rows (time first).
-pub(crate) struct Watch {
+pub(crate) struct GlitchDetector {
     width: usize,
     /// Last rows, and the index of the first of them.
     rows: Vec<f64>,
@@ -116,7 +116,7 @@ impl Channel {
     }
 }
 
-impl Watch {
+impl GlitchDetector {
     /// Creates the detector for rows of `width` numbers, time included.
     pub fn new(width: usize) -> Self {
         let channel = |_| Channel {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     fn found(rows: &[f64], lines: &[usize], part: usize) -> Vec<(usize, usize)> {
-        let mut watch = Watch::new(3);
+        let mut watch = GlitchDetector::new(3);
         rows.chunks(3 * part).zip(lines.chunks(part)).for_each(|(r, l)| watch.push(r, l));
         watch.finish().iter().map(|g| (g.line, g.place)).collect()
     }

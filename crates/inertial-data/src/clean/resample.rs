@@ -2,7 +2,7 @@
 
 use inertial::consistency::significant;
 
-use crate::clean::first_pass::{LOST, Survey};
+use crate::clean::first_pass::{LOST, LogStatistics};
 use crate::clean::spool::Spool;
 use crate::clean::timestamps::GAP;
 use crate::columns::layout::Layout;
@@ -44,11 +44,11 @@ impl Grid {
     /// Creates the grid at the log's mean rate, or at the rate `resample` (Hz).
     pub fn new(
         layout: &Layout,
-        survey: &Survey,
+        statistics: &LogStatistics,
         resample: Option<f64>,
         notes: &mut Vec<String>,
     ) -> Result<Self> {
-        let stamps = &survey.stamps;
+        let stamps = &statistics.stamps;
         let n = stamps.count;
         if n < 8 {
             return Err(Error::content(
@@ -83,7 +83,7 @@ impl Grid {
             notes.push(format!("time stamps are rounded to {unit} s: taken as uniform at {rate} Hz"));
         }
         let mut missed = Vec::new();
-        for (place, channel) in survey.channels.iter().enumerate().filter(|(_, c)| c.missing > 0) {
+        for (place, channel) in statistics.channels.iter().enumerate().filter(|(_, c)| c.missing > 0) {
             if !layout.is_used(place) {
                 continue;
             }
@@ -105,12 +105,12 @@ impl Grid {
             direct: uniform,
             gap: GAP * stamps.typical,
             hole: 0.0,
-            holes: !survey.glitches.is_empty() || survey.channels.iter().any(|c| c.missing > 0),
+            holes: !statistics.glitches.is_empty() || statistics.channels.iter().any(|c| c.missing > 0),
             used: (0..layout.width()).map(|place| layout.is_used(place)).collect(),
-            alone: survey.glitches.iter().map(|glitch| (glitch.row, glitch.place)).collect(),
+            alone: statistics.glitches.iter().map(|glitch| (glitch.row, glitch.place)).collect(),
         };
         if !uniform {
-            out.irregular(layout, survey, notes)?;
+            out.irregular(layout, statistics, notes)?;
         }
         if let Some(rate) = resample {
             if !(rate > 0.0 && rate.is_finite() && span * rate >= 8.0 && rate * out.step <= 1e3) {
@@ -139,8 +139,8 @@ impl Grid {
         self.direct
     }
 
-    fn irregular(&self, layout: &Layout, survey: &Survey, notes: &mut Vec<String>) -> Result<()> {
-        let stamps = &survey.stamps;
+    fn irregular(&self, layout: &Layout, statistics: &LogStatistics, notes: &mut Vec<String>) -> Result<()> {
+        let stamps = &statistics.stamps;
         let (span, lost, (longest, line)) = (stamps.end - stamps.start, stamps.lost, stamps.longest);
         let (own, recorded) = (lost - stamps.inserted, span - stamps.inserted);
         if own > LOST * recorded {

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use inertial::consistency::significant;
 
-use crate::clean::first_pass::Survey;
+use crate::clean::first_pass::LogStatistics;
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
@@ -81,8 +81,8 @@ impl<'n> Vote<'n> {
         let hz = hz.clamp(LOWEST_CUTOFF * rate, HIGHEST * rate);
         let (bandwidth, times) = (self.band.bandwidth_hz, hz / self.band.bandwidth_hz);
         let note = format!(
-            "low-pass at {} Hz: {times:.1} times the motion's bandwidth of {} Hz, set by {}; a higher one would let too much noise \
-             into the acceleration of {}",
+            "low-pass at {} Hz: {times:.1} times the motion's bandwidth of {} Hz, set by {}; a higher cut-off leaves too much noise \
+             in the acceleration of {}",
             significant(hz, 4),
             significant(bandwidth, 4),
             self.name,
@@ -101,7 +101,7 @@ impl<'n> Vote<'n> {
             format!("{low_pass}, the highest for this rate: {times:.1} times {within}")
         } else if self.hz < self.wanted {
             format!(
-                "{low_pass}: {times:.1} times {within}; a higher one would let too much noise into its acceleration"
+                "{low_pass}: {times:.1} times {within}; a higher cut-off leaves too much noise in its acceleration"
             )
         } else {
             format!("{low_pass}: {times:.0} times {within}")
@@ -121,7 +121,7 @@ impl<'n> Vote<'n> {
 /// Chooses the automatic cut-off: the highest one required by a joint, or by a value of `moving`; `None` if nothing moves.
 pub(crate) fn choose(
     layout: &Layout,
-    survey: &Survey,
+    statistics: &LogStatistics,
     grid: &Grid,
     rows: &mut Spool,
     moving: &[usize],
@@ -149,7 +149,7 @@ pub(crate) fn choose(
     let stairs = |v: usize| {
         let joint = layout.joints.iter().find(|joint| joint.v == v && joint.joint_type.nv() == 1);
         let place = joint.and_then(|joint| layout.q[joint.q]);
-        place.and_then(|place| survey.channels[place].steps.stairs())
+        place.and_then(|place| statistics.channels[place].steps.stairs())
     };
     let bands = spectrum.bands(rate, |k| match layout.dq.get(k) {
         Some(None) => Origin::Derived(stairs(k)),
@@ -164,7 +164,7 @@ pub(crate) fn choose(
                 alike && bands[other.v].is_some_and(|other| band.energy < IDLE * other.energy)
             };
             let place = if joint.joint_type.nv() == 1 { layout.q[joint.q] } else { None };
-            if layout.joints.iter().any(idle) || place.is_some_and(|place| survey.is_still(place)) {
+            if layout.joints.iter().any(idle) || place.is_some_and(|place| statistics.is_still(place)) {
                 continue;
             }
             let derivatives = match (layout.dq[v], layout.ddq[v]) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use inertial::mechanism::{JointType, Mechanism};
 
-use crate::clean::checks::{self, Derivative, Slip};
+use crate::clean::checks::{self, Derivative, DerivativeCheck};
 use crate::columns::assignment::is_angle;
 use crate::columns::layout::check_unit_quaternion;
 use crate::prepare::window::{Places, Row, Window};
@@ -97,7 +97,7 @@ struct Units {
     /// Minimum, maximum and last value, and maximum speed of each logged position.
     positions: Vec<[f64; 4]>,
     /// Comparison of measured velocities and accelerations with derivatives.
-    slips: [Vec<Slip>; 2],
+    slips: [Vec<DerivativeCheck>; 2],
     samples: usize,
 }
 
@@ -125,7 +125,10 @@ impl<'m> FixedLag<'m> {
                 steps: 0,
                 shortest: f64::INFINITY,
                 positions: vec![[f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0]; mechanism.nq()],
-                slips: [vec![Slip::default(); mechanism.nv()], vec![Slip::default(); mechanism.nv()]],
+                slips: [
+                    vec![DerivativeCheck::default(); mechanism.nv()],
+                    vec![DerivativeCheck::default(); mechanism.nv()],
+                ],
                 samples: 0,
             }),
         })

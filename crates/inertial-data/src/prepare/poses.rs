@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::clean::first_pass::{STILL, Survey};
+use crate::clean::first_pass::{LogStatistics, STILL};
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
 use crate::prepare::record::Record;
@@ -28,7 +28,7 @@ const BLOCK: usize = 1 << 13;
 /// Finds the rows of each pose; `None` if the rows belong to a motion. `is_timed` is whether the rows have times.
 pub(super) fn find(
     layout: &Layout,
-    survey: &Survey,
+    statistics: &LogStatistics,
     rows: &mut Spool,
     is_timed: bool,
 ) -> Result<Option<Vec<Range<usize>>>> {
@@ -37,7 +37,7 @@ pub(super) fn find(
     for joint in &layout.joints {
         let place = if joint.joint_type.nq() == 1 { layout.q[joint.q] } else { None };
         let Some(place) = place else { return Ok(None) };
-        let channel = &survey.channels[place];
+        let channel = &statistics.channels[place];
         let [range, logged] = [channel.range, channel.logged].map(|(low, high)| high - low);
         // Turns that were unwrapped between poses are not motion.
         let range = if logged > 0.0 { range.min(logged) } else { range };

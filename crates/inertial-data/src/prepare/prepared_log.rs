@@ -9,7 +9,7 @@ use inertial::mechanism::{JointType, Mechanism};
 use crate::clean::checks;
 use crate::clean::checks::Derivative;
 use crate::clean::delay::Delay;
-use crate::clean::first_pass::{Survey, survey};
+use crate::clean::first_pass::{LogStatistics, collect_statistics};
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
@@ -196,29 +196,29 @@ impl PreparedLog {
         watch: &mut dyn FnMut(f64),
     ) -> Result<Self> {
         options.check()?;
-        let (survey, mut rows) = survey(reader, &layout, &mut |share| watch(READ * share))?;
+        let (statistics, mut rows) = collect_statistics(reader, &layout, &mut |share| watch(READ * share))?;
         notes.splice(0..0, reader.notes());
-        notes.extend(checks::leave_out_empty_columns(&mut layout, &survey, options));
+        notes.extend(checks::leave_out_empty_columns(&mut layout, &statistics, options));
         if options.poses {
-            if let Some(found) = poses::find(&layout, &survey, &mut rows, is_timed)? {
-                return Self::of_poses(layout, survey, &mut rows, &found, options, notes);
+            if let Some(found) = poses::find(&layout, &statistics, &mut rows, is_timed)? {
+                return Self::of_poses(layout, statistics, &mut rows, &found, options, notes);
             } else if !is_timed {
                 return Err(poses::no_times(&layout));
             }
         }
-        notes.extend(survey.notes.iter().cloned());
+        notes.extend(statistics.notes.iter().cloned());
         if !options.trust_units {
-            checks::position_units(&layout, &survey)?;
+            checks::position_units(&layout, &statistics)?;
         }
-        let mut grid = Grid::new(&layout, &survey, options.resample, &mut notes)?;
+        let mut grid = Grid::new(&layout, &statistics, options.resample, &mut notes)?;
         if !options.trust_units {
             checks::time_unit(&layout, grid.step)?;
         }
-        notes.extend(checks::leave_out_zero_torques(&mut layout, &survey, options));
-        notes.extend(checks::content(&layout, &survey, options)?);
-        let saturation = checks::saturation(&layout, &survey, options)?;
+        notes.extend(checks::leave_out_zero_torques(&mut layout, &statistics, options));
+        notes.extend(checks::content(&layout, &statistics, options)?);
+        let saturation = checks::saturation(&layout, &statistics, options)?;
         notes.extend(saturation.notes);
-        let record = Record::new(&layout, &survey, saturation.limits);
+        let record = Record::new(&layout, &statistics, saturation.limits);
         for &(v, _) in &record.saturated {
             if let Some(place) = layout.tau[v] {
                 let name = &layout.names[place];
@@ -226,7 +226,7 @@ impl PreparedLog {
             }
         }
         let rate = 1.0 / grid.step;
-        let choose = || cutoff::choose(&layout, &survey, &grid, &mut rows, moving, options.bandwidths);
+        let choose = || cutoff::choose(&layout, &statistics, &grid, &mut rows, moving, options.bandwidths);
         let (kernel, cutoff) = cutoff::kernel(options, rate, choose, &mut notes)?;
         notes.extend(cutoff.and_then(|f| grid.tolerate(f)));
         let every = match (options.decimate, cutoff) {
@@ -262,7 +262,8 @@ impl PreparedLog {
             let kinds = [(Derivative::Velocity, &layout.dq), (Derivative::Acceleration, &layout.ddq)];
             for ((of, places), slips) in kinds.into_iter().zip(&slips) {
                 for (v, (slip, place)) in slips.iter().zip(places).enumerate() {
-                    if let Some(place) = place.as_ref().filter(|_| !checks::is_still(&layout, &survey, v)) {
+                    if let Some(place) = place.as_ref().filter(|_| !checks::is_still(&layout, &statistics, v))
+                    {
                         notes.extend(checks::derivative_unit(&layout.column(*place), of, slip)?);
                     }
                 }
@@ -285,7 +286,7 @@ impl PreparedLog {
             slowest,
             mixed: 0..0,
             notes,
-            source: survey.source,
+            source: statistics.source,
         };
         out.check_usable()?;
         Ok(out)
@@ -294,25 +295,25 @@ impl PreparedLog {
     /// Converts rows of poses at rest to one sample per pose.
     fn of_poses(
         layout: Layout,
-        survey: Survey,
+        statistics: LogStatistics,
         rows: &mut Spool,
         poses: &[Range<usize>],
         options: &Options,
         mut notes: Vec<String>,
     ) -> Result<Self> {
         if !options.trust_units {
-            checks::position_units(&layout, &survey)?;
+            checks::position_units(&layout, &statistics)?;
         }
         notes.push(format!(
             "{} poses at rest: the mean values of each are used, with zero velocity",
             poses.len()
         ));
-        let record = Record::new(&layout, &survey, Vec::new());
-        let step = (survey.stamps.end - survey.stamps.start) / poses.len() as f64;
+        let record = Record::new(&layout, &statistics, Vec::new());
+        let step = (statistics.stamps.end - statistics.stamps.start) / poses.len() as f64;
         Ok(Self {
             records: poses::records(&layout, &record, rows, poses)?,
             record,
-            start: survey.stamps.start,
+            start: statistics.stamps.start,
             step,
             log_rate_hz: 1.0 / step,
             cutoff_hz: None,
@@ -320,7 +321,7 @@ impl PreparedLog {
             slowest: vec![0.0; layout.nv()],
             mixed: 0..0,
             notes,
-            source: survey.source,
+            source: statistics.source,
             layout,
         })
     }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::mpsc::{channel, sync_channel};
 
 use crate::Result;
-use crate::clean::checks::Slip;
+use crate::clean::checks::DerivativeCheck;
 use crate::clean::delay::Delay;
-use crate::clean::first_pass::Survey;
+use crate::clean::first_pass::LogStatistics;
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
@@ -42,7 +42,7 @@ pub(crate) struct Parts<'r> {
 }
 
 impl Record {
-    pub fn new(layout: &Layout, survey: &Survey, saturated: Vec<(usize, [f64; 2])>) -> Self {
+    pub fn new(layout: &Layout, statistics: &LogStatistics, saturated: Vec<(usize, [f64; 2])>) -> Self {
         let measured: Vec<usize> = (0..layout.nv()).filter(|&v| layout.tau[v].is_some()).collect();
         let (nv, nt, ne) = (layout.nv(), measured.len(), layout.extra.len());
         let mut end = 0;
@@ -51,8 +51,8 @@ impl Record {
             end
         });
         let still = layout.joints.iter().filter(|j| j.joint_type.nq() == 1).filter_map(|j| {
-            let place = layout.q[j.q].filter(|&place| survey.is_still(place))?;
-            let (low, high) = survey.channels[place].range;
+            let place = layout.q[j.q].filter(|&place| statistics.is_still(place))?;
+            let (low, high) = statistics.channels[place].range;
             Some((j.q, j.v, 0.5 * (low + high)))
         });
         Self { width: end, measured, saturated, still: still.collect(), ends }
@@ -85,7 +85,7 @@ pub(crate) struct Recorder<'l> {
     /// Maximum speeds.
     pub speeds: Vec<f64>,
     /// Comparisons of velocities and of accelerations with derivatives.
-    pub slips: [Vec<Slip>; 2],
+    pub slips: [Vec<DerivativeCheck>; 2],
 }
 
 impl<'l> Recorder<'l> {
@@ -98,7 +98,10 @@ impl<'l> Recorder<'l> {
             row: Vec::with_capacity(record.width),
             marks: (0..=record.measured.len().min(52)).map(|_| Marks::new(smear, grid.count)).collect(),
             speeds: vec![0.0; layout.nv()],
-            slips: [vec![Slip::default(); layout.nv()], vec![Slip::default(); layout.nv()]],
+            slips: [
+                vec![DerivativeCheck::default(); layout.nv()],
+                vec![DerivativeCheck::default(); layout.nv()],
+            ],
         }
     }
 

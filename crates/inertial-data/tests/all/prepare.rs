@@ -186,7 +186,7 @@ fn the_note_on_the_cutoff_gives_the_reason() {
     // (2π)⁴ f⁵/5 times that, 10 % of the amplitude of 36/√2 rad/s² at 3.1 Hz.
     let noisy = prepared(200.0, 0.15);
     assert!((noisy.cutoff_hz.unwrap() - 3.1).abs() < 0.2, "{:?}", noisy.notes);
-    told(&noisy, "a higher one would let too much noise into its acceleration");
+    told(&noisy, "a higher cut-off leaves too much noise in its acceleration");
     told(&prepared(200.0, 0.5), "of its acceleration is noise even with this cut-off");
     // Signals with changes within a fraction of a period need more than five bandwidths.
     let (names, columns) = clean(4000, 200.0);

@@ -2,7 +2,7 @@
 
 use inertial::consistency::significant;
 use inertial::dynamics::{ClosedMechanism, InverseDynamics};
-use inertial::excitation::{Motion as States, Trajectory as Course, flight_forces};
+use inertial::excitation::{Motion as States, Trajectory as DesignedTrajectory, flight_forces};
 use inertial::mechanism::Mechanism;
 use inertial::simulation::{FreeFlyer, PoseRule};
 use inertial_app::curves::{Floats, Motion, coordinate_units};
@@ -76,7 +76,11 @@ pub fn of_design(model: &Model, outcome: &Outcome, origin: Origin, context: &Con
 }
 
 /// Computes positions and forces if the whole motion is given.
-fn prescribed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+fn prescribed(
+    mechanism: &Mechanism,
+    trajectory: &DesignedTrajectory,
+    rate: f64,
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let [q, v, a] = States::new(mechanism, trajectory)?.sample(rate)?;
     let (nq, nv) = (mechanism.nq().max(1), mechanism.nv().max(1));
     let mut forces = vec![0.0; v.len()];
@@ -90,7 +94,7 @@ fn prescribed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(
 }
 
 /// Computes positions and forces if loops determine the motion of the other joints.
-fn closed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+fn closed(mechanism: &Mechanism, trajectory: &DesignedTrajectory, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
     let closed = ClosedMechanism::new(mechanism)?;
     let (names, places) = (closed.independent_names(), closed.independent_positions());
     let (count, n) = (trajectory.samples(rate)?, trajectory.joints().len());
@@ -133,7 +137,11 @@ fn closed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<
 }
 
 /// Computes positions and forces if the base moves in response to joints and wheels.
-fn flown(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+fn flight_motion(
+    mechanism: &Mechanism,
+    trajectory: &DesignedTrajectory,
+    rate: f64,
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let (nv, wheels) = (mechanism.nv(), mechanism.wheels().len());
     let mut flyer = FreeFlyer::new(mechanism)?.with_rule(PoseRule::Trapezoid);
     let names = (mechanism.position_names(), mechanism.velocity_names());
@@ -176,7 +184,7 @@ fn sampled(mechanism: &Mechanism, designed: &Outcome) -> Result<(Trajectory, Mot
     let (nq, nv) = (mechanism.nq().max(1), mechanism.nv().max(1));
     let wheel = |name: &String| mechanism.wheels().iter().any(|w| w.name == *name);
     let (q, forces) = if trajectory.joints().iter().any(wheel) {
-        flown(mechanism, trajectory, rate)?
+        flight_motion(mechanism, trajectory, rate)?
     } else if !mechanism.loops().is_empty() {
         closed(mechanism, trajectory, rate)?
     } else {

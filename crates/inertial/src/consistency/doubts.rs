@@ -72,10 +72,10 @@ pub fn doubts(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Doubt, St
     let density = inertia.mass / volume;
     if !(DENSITIES[0]..=DENSITIES[1]).contains(&density) {
         let size = axes.map(|a| significant(2.0 * a, 2));
-        let told =
+        let reported =
             if volume > 0.0 { format!("{} kg/m³", significant(density, 2)) } else { "infinite".into() };
         let reason = format!(
-            "an ellipsoid with this inertia has the axes {} × {} × {} m and the density {told}: expected {} to {} kg/m³",
+            "an ellipsoid with this inertia has the axes {} × {} × {} m and the density {reported}: expected {} to {} kg/m³",
             size[2], size[1], size[0], DENSITIES[0], DENSITIES[1]
         );
         out.push((Doubt::Density, reason));

@@ -164,7 +164,7 @@ impl Gains {
                 matrix.set_column(force, &new);
             }
             factor.triangle = Triangle::new(n + 2);
-            factor.triangle.absorb(matrix.as_mut_slice(), n + 2)?;
+            factor.triangle.add_rows(matrix.as_mut_slice(), n + 2)?;
             let mut force = vec![(n, *gain)];
             if let Some(shift) = shift {
                 force.extend(channel.unknowns.iter().enumerate().map(|(k, &unknown)| (k, -shift[unknown])));
@@ -337,7 +337,7 @@ impl Fit {
                 rows.set_column(place, &(&predicted * -weight));
             }
             rows.set_column(width - 1, &(residual * weight));
-            all.absorb(rows.as_mut_slice(), block.tau.len())?;
+            all.add_rows(rows.as_mut_slice(), block.tau.len())?;
         }
         let gains = self
             .places
@@ -347,7 +347,7 @@ impl Fit {
         for (place, value, spread) in gains.chain(self.payload()) {
             let mut row = vec![0.0; width];
             (row[place], row[width - 1]) = (1.0 / spread, -value / spread);
-            all.absorb(&mut row, 1)?;
+            all.add_rows(&mut row, 1)?;
         }
         Solution::of_factor(&all.matrix(), None)
     }

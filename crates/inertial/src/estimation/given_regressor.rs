@@ -322,7 +322,7 @@ impl Channel {
         let rows = self.waiting.len() / width;
         let mut block = DMatrix::from_row_slice(rows, width, &self.waiting);
         self.waiting.clear();
-        Ok(self.factor.absorb(block.as_mut_slice(), rows)?)
+        Ok(self.factor.add_rows(block.as_mut_slice(), rows)?)
     }
 
     /// Returns the sum of squared residuals.

@@ -60,7 +60,7 @@ impl Equations<'_> {
             columns.push(self.rank() + i);
             let (size, last) = (all.column(self.rank() + i).norm(), columns.len() - 1);
             let mut triangle = Triangle::new(columns.len());
-            triangle.absorb(all.select_columns(&columns).as_mut_slice(), all.nrows())?;
+            triangle.add_rows(all.select_columns(&columns).as_mut_slice(), all.nrows())?;
             if triangle.at(last, last) <= tolerance * size {
                 columns.pop();
                 keep[i] = false;

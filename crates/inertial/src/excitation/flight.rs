@@ -187,7 +187,7 @@ impl<'m> Flight<'m> {
                     for j in 0..rank {
                         some.iter().for_each(|k| block.extend_from_slice(&k.as_slice()[6 * j..6 * (j + 1)]));
                     }
-                    out.absorb(&mut block, 6 * some.len())?;
+                    out.add_rows(&mut block, 6 * some.len())?;
                 }
                 Ok(out)
             })

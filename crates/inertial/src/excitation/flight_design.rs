@@ -196,7 +196,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         for c in &all {
             if !(c.velocity > 0.0 && c.velocity.is_finite()) {
                 return Err(Error::InvalidOption(format!(
-                    "{} has no velocity limit (it is {}), so faster is always better: set a velocity limit",
+                    "{} has no velocity limit (it is {}), so the criterion has no optimum: set a velocity limit",
                     c.name, c.velocity
                 )));
             }
@@ -207,7 +207,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             let (low, high) = (c.lower + margin, c.upper - margin);
             if low >= high {
                 return Err(Error::Infeasible(format!(
-                    "{} may move from {} to {} only: too little room at {rate} per second and {} Hz",
+                    "{} may move from {} to {} only, which is too small a range at {rate} per second and {} Hz",
                     c.name, c.lower, c.upper, options.rate
                 )));
             }
@@ -238,7 +238,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             return Ok(());
         }
         let (duration, interval) = (self.options.duration, self.options.interval);
-        Err(hidden(self.columns, &seen, &format!("motion of {duration} s with knots each {interval} s")))
+        Err(hidden(self.columns, &seen, &format!("motion of {duration} s with knots every {interval} s")))
     }
 
     /// Returns a random start: positions within the limits and random rates, reduced until the motion is feasible.
@@ -355,7 +355,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         if !barrier.is_finite() {
             return Ok(f64::INFINITY);
         }
-        let (value, judged) = self.judge(&coefficients)?;
+        let (value, judged) = self.value_and_slopes(&coefficients)?;
         if !value.is_finite() {
             return Ok(f64::INFINITY);
         }
@@ -378,7 +378,7 @@ impl<'a, 'm> Problem<'a, 'm> {
     }
 
     /// Evaluates the criterion of all guesses together, and of each guess with its weight.
-    fn judge(&self, coefficients: &[f64]) -> Result<(f64, Vec<(Value, f64)>)> {
+    fn value_and_slopes(&self, coefficients: &[f64]) -> Result<(f64, Vec<(Value, f64)>)> {
         let one = |(flight, units): (&Flight<'_>, &[f64])| {
             let information = flight.information(coefficients, &self.options.noise)?;
             self.options.criterion.evaluate(&information, units, (0.0, 0))
@@ -419,7 +419,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         let information = self.flight.information(&coefficients, &self.options.noise)?;
         let trajectory = self.flight.trajectory(&coefficients)?;
         Ok(Design {
-            criterion: self.judge(&coefficients)?.0,
+            criterion: self.value_and_slopes(&coefficients)?.0,
             searches,
             certificate: Certificate::new(self.columns, &information)?,
             usage: usage(&self.coordinates, &self.held, &trajectory, &least)?,

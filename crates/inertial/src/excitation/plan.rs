@@ -140,7 +140,7 @@ impl Plan {
         };
         if out.functions() < 2 {
             return Err(Error::InvalidOption(
-                "this kind of trajectory cannot move: give it more harmonics, points or intervals".into(),
+                "the trajectory has no free coefficients: use more harmonics, points or intervals".into(),
             ));
         }
         // Dense enough to resolve the magnitude of every function.

@@ -68,12 +68,12 @@ pub fn prune(intervals: &[Triangle], rows: usize, options: &PruneOptions) -> Res
         out.push(next);
         next += 1;
     }
-    let mut before = judge(&kept, options.significant)?;
+    let mut before = evaluate(&kept, options.significant)?;
     let mut unchanged = 0;
     for (i, interval) in intervals.iter().enumerate().skip(next) {
         let mut with = kept.clone();
         with.merge(interval)?;
-        let now = judge(&with, options.significant)?;
+        let now = evaluate(&with, options.significant)?;
         let same = now.0 == before.0 && unchanged <= options.unchanged;
         let better = options.rule != PruningRule::Counted && now.1 < before.1;
         if now.0 > before.0 || better || same {
@@ -92,7 +92,7 @@ pub fn prune(intervals: &[Triangle], rows: usize, options: &PruneOptions) -> Res
 
 /// Returns the number of significant singular values, and the condition number; infinite if the smallest singular value is a rounding
 /// error, so that rounding errors are not compared.
-fn judge(factor: &Triangle, significant: f64) -> Result<(usize, f64)> {
+fn evaluate(factor: &Triangle, significant: f64) -> Result<(usize, f64)> {
     let values = singular_values(&factor.matrix())?;
     let largest = values.first().copied().unwrap_or(0.0);
     let count = values.iter().filter(|&&s| s > significant * largest).count();

@@ -26,7 +26,7 @@ impl Columns {
         let mut out = Self::checked(mechanism, &names, regrouping, terms, noise)?;
         out.number(&names, dynamics.layout(), regrouping, noise);
         check_columns(&out)?;
-        out.absorb(|columns| {
+        out.add_rows(|columns| {
             let states = random_states(mechanism, 3 * columns.len() + 20, None, 1);
             Evaluator::new(dynamics, columns).information(&states)
         })?;
@@ -48,7 +48,7 @@ impl Columns {
         let mut out = Self::checked(mechanism, &names, regrouping, terms, noise)?;
         out.number(&names, closed.layout(), regrouping, noise);
         check_columns(&out)?;
-        out.absorb(random)?;
+        out.add_rows(random)?;
         out.number(&names, closed.layout(), regrouping, noise);
         out.evaluate(mechanism, |row| closed.independent()[row]);
         Ok(out)
@@ -77,7 +77,7 @@ impl Columns {
     /// Removes rotor inertias that act like other unknowns (such as that of a joint on the ground, which is part of the inertia of
     /// its link about the axis). As in identification, linear dependence is tested on random motion, within the tolerance for
     /// special geometry.
-    fn absorb(&mut self, information: impl FnOnce(&Self) -> Result<DMatrix<f64>>) -> Result<()> {
+    fn add_rows(&mut self, information: impl FnOnce(&Self) -> Result<DMatrix<f64>>) -> Result<()> {
         let rotor = |(_, term): &(usize, JointColumn)| *term == JointColumn::RotorInertia;
         if !self.terms.iter().any(rotor) {
             return Ok(());

@@ -94,7 +94,7 @@ pub struct Regrouping {
 }
 
 /// Number whose value can be printed.
-pub trait Written: Number {
+pub trait PrintedNumber: Number {
     /// Returns the value, without rounding if it is a short fraction or decimal.
     fn written(self) -> f64;
 
@@ -102,7 +102,7 @@ pub trait Written: Number {
     fn rounded(self) -> Double;
 }
 
-impl Written for f64 {
+impl PrintedNumber for f64 {
     fn written(self) -> f64 {
         self
     }
@@ -112,7 +112,7 @@ impl Written for f64 {
     }
 }
 
-impl<const N: usize> Written for Wide<N> {
+impl<const N: usize> PrintedNumber for Wide<N> {
     fn written(self) -> f64 {
         self.into()
     }
@@ -123,7 +123,7 @@ impl<const N: usize> Written for Wide<N> {
     }
 }
 
-impl<const P: u64, V: Number + Into<f64>> Written for Shadow<P, V> {
+impl<const P: u64, V: Number + Into<f64>> PrintedNumber for Shadow<P, V> {
     fn written(self) -> f64 {
         let value: f64 = self.value.into();
         // Shadow values are accurate to many more digits than this; an accidental agreement with a fraction is
@@ -170,7 +170,7 @@ pub struct Dependence<T> {
     pub(super) small_entries: SmallEntries,
 }
 
-impl<T: Written> Dependence<T> {
+impl<T: PrintedNumber> Dependence<T> {
     /// Creates the echelon form from null vectors of a geometry whose numbers are rounded to double precision.
     ///
     /// An entry that is zero in the intended geometry can be 1e-16 in a file. Such entries are dropped if that leaves

@@ -1,6 +1,6 @@
 //! Certificates of the rank: the rank is certain if two independent methods give the same value.
 
-use super::base_parameters::{Dependence, EntryScale, Regrouping, SmallEntries, Written};
+use super::base_parameters::{Dependence, EntryScale, PrintedNumber, Regrouping, SmallEntries};
 use super::experiment::Experiment;
 use super::rpna::{BodySpan, Regime, Rpna};
 use super::sampling::Sampler;
@@ -181,7 +181,7 @@ impl Question<'_> {
 
     /// Computes spans, transfers and base parameters from a row space; entries up to `tolerance` of its reduced form
     /// count as zero.
-    pub(super) fn finish<T: Written>(
+    pub(super) fn finish<T: PrintedNumber>(
         &self,
         method: &'static str,
         mut space: Echelon<T>,
@@ -240,7 +240,7 @@ impl Question<'_> {
     }
 
     /// Adds the total mass to a row space. A common scale of all parameters changes it; transfers across joints do not.
-    fn add_total_mass<T: Written>(&self, space: &mut Echelon<T>) {
+    fn add_total_mass<T: PrintedNumber>(&self, space: &mut Echelon<T>) {
         let mut row = vec![T::zero(); space.width()];
         for block in self.mechanism.parameter_blocks().iter().filter(|block| block.len == 10) {
             row[block.offset] = T::one();
@@ -250,7 +250,7 @@ impl Question<'_> {
 
     /// Returns the columns that depend on earlier columns; entries up to `tolerance` of the reduced form of a row space
     /// count as zero.
-    pub(super) fn dependence<T: Written>(
+    pub(super) fn dependence<T: PrintedNumber>(
         &self,
         space: &mut Echelon<T>,
         tolerance: f64,
@@ -272,7 +272,7 @@ impl Question<'_> {
     }
 
     /// Returns the echelon form of sparse null vectors.
-    pub(super) fn dependence_of<T: Written>(
+    pub(super) fn dependence_of<T: PrintedNumber>(
         &self,
         null_vectors: &[Vec<(usize, T)>],
         tolerance: f64,

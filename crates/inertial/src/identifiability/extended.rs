@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use num_traits::{One, Zero};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use super::base_parameters::Written;
+use super::base_parameters::PrintedNumber;
 use super::certificate::Question;
 use super::configurations::{Site, dead_point};
 use super::lifting::Start;

@@ -2,7 +2,7 @@
 
 use super::certificate::Question;
 use super::family::{Family, Relations};
-use super::lifting::{Start, Stuck};
+use super::lifting::{Stalled, Start};
 use super::probe::{Lifted, lift};
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{First, Gf, Pivot, Second, SplitMix};
@@ -68,9 +68,9 @@ fn bound<const P: u64>(
     let member = family.member::<P>(assembly, &mut source).ok_or("the relations have no generic member")?;
     let mut dependent = vec![true; member.nv];
     closed.independent().iter().for_each(|&v| dependent[v] = false);
-    let stuck = |stuck: Stuck| match stuck {
-        Stuck::Singular => "mechanisms with the same relations are singular",
-        Stuck::Rigid => "mechanisms with the same relations do not move",
+    let stuck = |stuck: Stalled| match stuck {
+        Stalled::Singular => "mechanisms with the same relations are singular",
+        Stalled::Rigid => "mechanisms with the same relations do not move",
     };
     let start = Start::new(&member, &dependent).map_err(stuck)?;
     if start.mobility() != closed.dof() {

@@ -18,7 +18,7 @@ use crate::spatial::{Force, Motion, Pose, skew};
 
 /// Reason why no curve can start from a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stuck {
+pub enum Stalled {
     /// Singular configuration with more freedoms at first order than motions, or inconsistent geometry.
     Singular,
     /// Loops that permit no motion.
@@ -46,7 +46,7 @@ pub struct Start<'a, T: Number> {
 impl<'a, T: Number> Start<'a, T> {
     /// Chooses independent coordinates, as far as possible among those not marked in `prefer_dependent`. With rounded
     /// numbers the marked coordinates must all be dependent.
-    pub fn new(assembled: &'a Assembled<T>, prefer_dependent: &[bool]) -> Result<Self, Stuck> {
+    pub fn new(assembled: &'a Assembled<T>, prefer_dependent: &[bool]) -> Result<Self, Stalled> {
         let nv = assembled.nv;
         let paths: Vec<_> =
             assembled.loops.iter().map(|l| path(assembled, l.predecessor, l.successor)).collect();
@@ -72,7 +72,7 @@ impl<'a, T: Number> Start<'a, T> {
         let jacobian = &curve.jacobians[0];
         let mut is_dependent = vec![false; nv];
         let (solved, implied) = if T::TOLERANCE > 0.0 {
-            let solved = best_rows(jacobian, prefer_dependent).ok_or(Stuck::Singular)?;
+            let solved = best_rows(jacobian, prefer_dependent).ok_or(Stalled::Singular)?;
             is_dependent.copy_from_slice(prefer_dependent);
             (0..jacobian.len() / nv.max(1)).partition(|i| solved.contains(i))
         } else {
@@ -90,11 +90,11 @@ impl<'a, T: Number> Start<'a, T> {
         let dependent: Vec<usize> = (0..nv).filter(|&v| is_dependent[v]).collect();
         let independent: Vec<usize> = (0..nv).filter(|&v| !is_dependent[v]).collect();
         if independent.is_empty() {
-            return Err(Stuck::Rigid);
+            return Err(Stalled::Rigid);
         }
         let block =
             solved.iter().flat_map(|&i| dependent.iter().map(move |&v| jacobian[i * nv + v])).collect();
-        let inverse = inverse(block, solved.len()).ok_or(Stuck::Singular)?;
+        let inverse = inverse(block, solved.len()).ok_or(Stalled::Singular)?;
         (start.solved, start.implied) = (solved, implied);
         (start.dependent, start.independent, start.inverse) = (dependent, independent, inverse);
         Ok(start)
@@ -249,7 +249,7 @@ impl<'a, T: Number> Curve<'a, T> {
     }
 
     /// Adds one order in time.
-    pub fn extend(&mut self, source: &mut SplitMix) -> Result<(), Stuck> {
+    pub fn extend(&mut self, source: &mut SplitMix) -> Result<(), Stalled> {
         self.push_geometry();
         let start = self.start;
         let (nv, k) = (start.assembled.nv, self.len());
@@ -291,7 +291,7 @@ impl<'a, T: Number> Curve<'a, T> {
             if T::TOLERANCE > 0.0 {
                 slack = slack.max(open);
             } else if open > 0.0 {
-                return Err(Stuck::Singular);
+                return Err(Stalled::Singular);
             }
             gradient.push(column);
         }

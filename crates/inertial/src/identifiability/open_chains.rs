@@ -1,7 +1,7 @@
 //! Analysis of open chains: the recursion gives the result, sections give the lower bound, and fresh configurations
 //! verify the combinations.
 
-use super::base_parameters::{EntryScale, Regrouping, SmallEntries, Written};
+use super::base_parameters::{EntryScale, PrintedNumber, Regrouping, SmallEntries};
 use super::certificate::{Certificate, CertificateKind, Finding, JointTransfers, Question};
 use super::rpna::{Rpna, Scope};
 use super::sampling::Sampler;
@@ -195,7 +195,7 @@ impl Question<'_> {
         silent: impl FnOnce() -> Vec<bool>,
     ) -> (Regrouping, SmallEntries)
     where
-        Real<V>: Written,
+        Real<V>: PrintedNumber,
     {
         let rounded = |v: &Vec<(usize, Real)>| {
             let number = |x: &Real| Real::<V> { exact: x.exact, value: V::rounded(x.value) };

@@ -231,7 +231,7 @@ impl<'a> Parts<'a> {
     fn certificate(&self, findings: &[&Finding]) -> Certificate {
         let all = || findings.iter().map(|f| &f.certificate);
         let weakest = all().find(|c| !c.exact).unwrap_or(&findings[0].certificate);
-        let told = |by: &str| {
+        let describe = |by: &str| {
             format!("{by}; for each of {} parts that are connected only through the base", findings.len())
         };
         Certificate {
@@ -241,8 +241,8 @@ impl<'a> Parts<'a> {
             kind: if all().all(|c| c.exact) { weakest.kind } else { CertificateKind::Numeric },
             error_probability: all().map(|c| c.error_probability).sum(),
             margin: all().filter_map(|c| c.margin).reduce(f64::min),
-            lower_by: told(&weakest.lower_by),
-            upper_by: told(&weakest.upper_by),
+            lower_by: describe(&weakest.lower_by),
+            upper_by: describe(&weakest.upper_by),
         }
     }
 

@@ -4,7 +4,7 @@ use nalgebra::{Matrix3x4, Vector3};
 
 use super::drng::Points;
 use super::experiment::{Experiment, Measured};
-use super::lifting::{Curve, Start, Stuck, Twists, convolve, integer, inverse};
+use super::lifting::{Curve, Stalled, Start, Twists, convolve, integer, inverse};
 use super::rpna::Regime;
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
 use crate::mechanism::{BodyKind, ParameterBlock};
@@ -137,7 +137,7 @@ impl<'a, T: Number> Probe<'a, T> {
 
     /// Sets the velocity of the base, at the last order, such that no wrench acts on it. Gravity accelerates all bodies
     /// equally and cancels.
-    fn fall_freely(&mut self) -> Result<(), Stuck> {
+    fn fall_freely(&mut self) -> Result<(), Stalled> {
         let Some(mut flight) = self.flight.take() else { return Ok(()) };
         let curve = &self.curve;
         for (a, motion) in flight.base.iter_mut().enumerate() {
@@ -151,7 +151,7 @@ impl<'a, T: Number> Probe<'a, T> {
                 let (a, b) = (&flight.base[n / 6].own, &flight.base[n % 6].own);
                 flight.power(|body| inertia_gradient(&a[body][0], &b[body][0]))
             };
-            flight.inverse = inverse((0..36).map(entry).collect(), 6).ok_or(Stuck::Singular)?;
+            flight.inverse = inverse((0..36).map(entry).collect(), 6).ok_or(Stalled::Singular)?;
         } else {
             let wrench: Vec<T> = flight
                 .base
@@ -159,7 +159,7 @@ impl<'a, T: Number> Probe<'a, T> {
                 .map(|w| flight.power(|body| self.force_row(body, w, k - 1, false)))
                 .collect();
             // Velocities of order k are accelerations of order k − 1, divided by k.
-            let part = integer::<T>(k).inverse().ok_or(Stuck::Singular)?;
+            let part = integer::<T>(k).inverse().ok_or(Stalled::Singular)?;
             let change: Vec<T> = flight
                 .inverse
                 .chunks_exact(6)
@@ -175,7 +175,7 @@ impl<'a, T: Number> Probe<'a, T> {
     }
 
     /// Extends the curve by one order and passes this order of each row to `pass`.
-    pub fn advance(&mut self, source: &mut SplitMix, mut pass: impl FnMut(&[T])) -> Result<(), Stuck> {
+    pub fn advance(&mut self, source: &mut SplitMix, mut pass: impl FnMut(&[T])) -> Result<(), Stalled> {
         self.curve.extend(source)?;
         let curve = &self.curve;
         curve.extend_twists(|k| curve.velocity(k), &mut self.motion);
@@ -292,7 +292,7 @@ pub fn lift<T: Number>(
     inquiry: Inquiry<'_>,
     pivot: Pivot,
     seed: u64,
-) -> Result<Lifted<T>, Stuck> {
+) -> Result<Lifted<T>, Stalled> {
     let mut rows = Echelon::new(inquiry.width(), pivot);
     let bodies = start.assembled.bodies.len();
     let mut spans = vec![Echelon::new(6, Pivot::Largest); bodies];
@@ -329,7 +329,7 @@ pub fn shared_points<T: Number>(
     start: &Start<'_, T>,
     orders: usize,
     seed: u64,
-) -> Result<Vec<(usize, usize, Points<T>)>, Stuck> {
+) -> Result<Vec<(usize, usize, Points<T>)>, Stalled> {
     let n = start.assembled.bodies.len();
     let mut source = SplitMix::new(seed);
     // D(t) = A(t) A(0)⁻¹ minus the identity, by order from the first, for one curve after the other; empty for the

@@ -213,7 +213,7 @@ struct Recursion<'a, T: Number> {
     stored: Vec<Option<u32>>,
     spans: Vec<Spans<T>>,
     /// Descriptors `N` of massless pieces, which also constrain their children.
-    obligations: Vec<(usize, Vec<T>)>,
+    requirements: Vec<(usize, Vec<T>)>,
     out: Rpna<T>,
     v: Echelon<T>,
     k: Echelon<T>,
@@ -233,7 +233,7 @@ impl<'a, T: Number> Recursion<'a, T> {
             half: T::from_decimal(1, 2, 0),
             stored: vec![None; bodies],
             spans: Vec::new(),
-            obligations: Vec::new(),
+            requirements: Vec::new(),
             out: Rpna {
                 joints: Vec::with_capacity(topology.clusters.len()),
                 bodies: vec![BodySpan::default(); bodies],
@@ -364,7 +364,7 @@ impl<'a, T: Number> Recursion<'a, T> {
                 self.n.insert(&buffer);
             }
         }
-        self.oblige(cluster, joined, &mut buffer);
+        self.require(cluster, joined, &mut buffer);
         self.store(joined);
         for gap in [self.v.gap(), self.k.gap(), self.n.gap()] {
             self.out.gap = self.out.gap.worse(gap);
@@ -420,9 +420,9 @@ impl<'a, T: Number> Recursion<'a, T> {
 
     /// Records the constraints of a massless piece: it has no parameters, so the transfers of its children must also
     /// pass through its own joint without changing a measurement.
-    fn oblige(&mut self, cluster: &Cluster, joined: &Joined<'_, T>, buffer: &mut Vec<T>) {
+    fn require(&mut self, cluster: &Cluster, joined: &Joined<'_, T>, buffer: &mut Vec<T>) {
         let carrier = cluster.parent.filter(|&p| self.geometry.bodies[p].kind == BodyKind::Massless);
-        let owed = |p| self.obligations.iter().rev().find(|(b, _)| *b == p);
+        let owed = |p| self.requirements.iter().rev().find(|(b, _)| *b == p);
         if let Some((_, rows)) = carrier.and_then(owed) {
             for row in rows.chunks_exact(10) {
                 joined.pull_gradient(&Parameters::from_column_slice(row), self.half, buffer);
@@ -431,7 +431,7 @@ impl<'a, T: Number> Recursion<'a, T> {
         }
         if cluster.massless {
             let rows = self.n.rows().flatten().copied().collect();
-            self.obligations.push((joined.bodies[0], rows));
+            self.requirements.push((joined.bodies[0], rows));
         }
     }
 

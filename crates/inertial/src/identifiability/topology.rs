@@ -62,7 +62,7 @@ impl Topology {
         let mut start = 0;
         for (cluster, &n) in clusters.iter_mut().zip(&count) {
             if cluster.massless && n > 1 {
-                return Err("a massless piece shares its coordinate");
+                return Err("a massless body shares its coordinate");
             }
             cluster.members = start..start;
             start += n;
@@ -76,7 +76,7 @@ impl Topology {
         for cluster in &clusters {
             let piece = cluster.parent.filter(|&p| bodies[p].kind == BodyKind::Massless);
             if piece.is_some_and(|p| std::mem::replace(&mut carries[p], true)) {
-                return Err("several joints start from one massless piece");
+                return Err("several joints start from one massless body");
             }
         }
         Ok(Self { clusters, members })

@@ -17,7 +17,7 @@ const SOLVED: f64 = 1e-9;
 
 /// Exact position of one joint.
 #[derive(Debug, Clone, Copy)]
-struct Stand {
+struct AssemblyState {
     /// Angle about the joint's axis.
     angle: Angle,
     /// Displacement in a frame whose third axis is the joint's axis.
@@ -60,7 +60,7 @@ enum LoopKind {
 #[derive(Debug, Clone)]
 pub struct ExactAssembly {
     geometry: ExactGeometry,
-    stands: Vec<Stand>,
+    stands: Vec<AssemblyState>,
     loops: Vec<LoopPlan>,
     /// Bodies that are rigidly connected to their parents.
     locked: Vec<usize>,
@@ -301,7 +301,7 @@ impl<T: Number> AssembledLoop<T> {
     }
 }
 
-fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64]) -> Stand {
+fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64]) -> AssemblyState {
     let pose = joint.pose(q);
     let (mut angle, mut quaternion) = (Angle::ZERO, None);
     match (pivoting, q) {
@@ -326,7 +326,7 @@ fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64])
     for &k in free {
         exact[k] = solved(shift[k]);
     }
-    Stand { angle, shift: exact, quaternion }
+    AssemblyState { angle, shift: exact, quaternion }
 }
 
 /// Converts a solved coordinate to an exact number: a value near a short decimal becomes that decimal.
@@ -335,7 +335,7 @@ fn solved(x: f64) -> Surd {
     Surd::recognize(if (x - short).abs() < 1e-3 * SOLVED { short } else { x })
 }
 
-impl Stand {
+impl AssemblyState {
     /// Returns the joint's displacement, given a frame whose third axis is the joint's axis.
     fn to<T: Number>(self, frame: &Matrix3<T>) -> Pose<T> {
         let rotation = match self.quaternion {

@@ -58,7 +58,7 @@ pub(super) struct Decided {
 
 /// Uncertainty of a joint in its head's frame.
 #[derive(Debug, Clone, Copy, Default)]
-struct Doubt {
+struct FrameUncertainty {
     /// Rotation (radians).
     angle: f64,
     /// Position.
@@ -97,7 +97,7 @@ struct Planner<'a> {
     mechanism: &'a Mechanism,
     chain: Chain<Real>,
     plans: Vec<JointPlan>,
-    doubts: Vec<Doubt>,
+    doubts: Vec<FrameUncertainty>,
     /// Bodies that each coordinate moves.
     driven: Vec<Vec<usize>>,
     /// Bodies of each head.
@@ -183,7 +183,7 @@ impl Planner<'_> {
     }
 
     /// Computes the uncertainty due to the rounding of all numbers between head and joint.
-    fn doubt(&self, body: &Body, head: Option<usize>, snap: f64) -> Doubt {
+    fn doubt(&self, body: &Body, head: Option<usize>, snap: f64) -> FrameUncertainty {
         let before = body.parent.filter(|_| body.parent != head).map(|p| self.doubts[p]).unwrap_or_default();
         let step = body.placement.translation.norm();
         let path = before.path + step.max(body.path);
@@ -192,7 +192,7 @@ impl Planner<'_> {
             None => (snap, snap * step),
         };
         let angle = before.angle + angle;
-        Doubt { angle, length: before.length + length + before.angle * step, path, foot: 0.0 }
+        FrameUncertainty { angle, length: before.length + length + before.angle * step, path, foot: 0.0 }
     }
 
     fn tolerance(&self, angle: f64, other: Along, plan: &JointPlan, snap: f64) -> f64 {
@@ -209,7 +209,7 @@ impl Planner<'_> {
     }
 
     /// Returns the directions that a joint is compared with.
-    fn company(&self, index: usize, plan: &JointPlan) -> Vec<Along> {
+    fn related_axes(&self, index: usize, plan: &JointPlan) -> Vec<Along> {
         let body = &self.mechanism.bodies()[index];
         let mut out = Vec::new();
         if self.chain.head(plan).pivoting.has_axis() {
@@ -257,9 +257,9 @@ impl Planner<'_> {
         let (_, w) = self.chain.described(plan, self.mechanism.bodies()[index].parent);
         let rough = value(&w);
         let as_written = Pointing::AsWritten(rough.z < 0.0);
-        let company = self.company(index, plan);
+        let related = self.related_axes(index, plan);
         let siblings = self.siblings(index, plan);
-        for (k, &other) in company.iter().chain(&siblings).enumerate() {
+        for (k, &other) in related.iter().chain(&siblings).enumerate() {
             let d = self.axis(plan, other);
             let apart = value(&w.cross(&d)).norm();
             if apart <= self.tolerance(doubt, other, plan, snap) {
@@ -269,24 +269,24 @@ impl Planner<'_> {
                 }
                 // The direction of another branch must satisfy the relations of this one.
                 let fits = |d: &Vector3<Real>| {
-                    let wanted = self.near(plan, &company, &w, doubt, snap).len();
-                    self.near(plan, &company, d, doubt, snap).iter().filter(|r| r.exact).count() >= wanted
+                    let wanted = self.near(plan, &related, &w, doubt, snap).len();
+                    self.near(plan, &related, d, doubt, snap).iter().filter(|r| r.exact).count() >= wanted
                 };
-                if k >= company.len() && !fits(&d) {
+                if k >= related.len() && !fits(&d) {
                     continue;
                 }
                 self.assume(index, "parallel to", Some((plan, other)), apart, "rad");
                 return Pointing::Same(other, against);
             }
         }
-        let relations = self.near(plan, &company, &w, doubt, snap);
+        let relations = self.near(plan, &related, &w, doubt, snap);
         if relations.iter().all(|r| r.exact) && (short || !relations.is_empty()) {
             return as_written;
         }
         let mut best: Option<(usize, Pointing)> = None;
         // Without any relation, all reference directions are equivalent; the last one is used.
-        for &from in &company {
-            let (score, pointing) = self.polar(plan, from, &company, &w, doubt, snap);
+        for &from in &related {
+            let (score, pointing) = self.polar(plan, from, &related, &w, doubt, snap);
             if best.is_none_or(|(s, _)| score > s || score == 0 && s == 0) {
                 best = Some((score, pointing));
             }
@@ -312,19 +312,19 @@ impl Planner<'_> {
     fn near(
         &self,
         plan: &JointPlan,
-        company: &[Along],
+        related: &[Along],
         w: &Vector3<Real>,
         doubt: f64,
         snap: f64,
     ) -> Vec<Near> {
         let mut out = Vec::new();
-        for (k, &a) in company.iter().enumerate() {
+        for (k, &a) in related.iter().enumerate() {
             let d = self.axis(plan, a);
             let tolerance = self.tolerance(doubt, a, plan, snap);
             if w.dot(&d).value.abs() <= tolerance {
                 out.push(Near { exact: is_zero(w.dot(&d)) });
             }
-            for &b in &company[..k] {
+            for &b in &related[..k] {
                 let n = d.cross(&self.axis(plan, b));
                 let size = value(&n).norm();
                 let tolerance = tolerance.max(self.tolerance(doubt, b, plan, snap));
@@ -342,7 +342,7 @@ impl Planner<'_> {
         &self,
         plan: &JointPlan,
         from: Along,
-        company: &[Along],
+        related: &[Along],
         w: &Vector3<Real>,
         doubt: f64,
         snap: f64,
@@ -356,7 +356,7 @@ impl Planner<'_> {
         let mut score = if square { 4 } else { 0 };
         let angle = v.y.atan2(v.x);
         let mut azimuth = None;
-        for &other in company.iter().filter(|&&o| o != from) {
+        for &other in related.iter().filter(|&&o| o != from) {
             let Some(known) = self.azimuth(plan, from, other) else { continue };
             let tolerance = tolerance.max(self.tolerance(doubt, other, plan, snap)) / across;
             let (c, s) = known.cos_sin::<f64>();
@@ -396,7 +396,13 @@ impl Planner<'_> {
 
     /// Returns the vectors that the offset from the head's foot to the joint is perpendicular to; empty if this holds
     /// exactly.
-    fn across(&mut self, index: usize, plan: &JointPlan, doubt: &mut Doubt, snap: f64) -> Vec<Across> {
+    fn across(
+        &mut self,
+        index: usize,
+        plan: &JointPlan,
+        doubt: &mut FrameUncertainty,
+        snap: f64,
+    ) -> Vec<Across> {
         let parent = self.mechanism.bodies()[index].parent;
         let (frame, _) = self.chain.pointed(plan, parent);
         let head = self.chain.head(plan);
@@ -412,8 +418,8 @@ impl Planner<'_> {
         let own = Along::Body(index);
         let mut directions = Vec::new();
         let has_axis = plan.pivoting.has_axis();
-        let company = self.company(index, plan);
-        let sliders = company.iter().copied().filter(|&a| self.on_path(index, plan, a));
+        let related = self.related_axes(index, plan);
+        let sliders = related.iter().copied().filter(|&a| self.on_path(index, plan, a));
         directions.extend(sliders);
         if has_axis {
             directions.push(own);

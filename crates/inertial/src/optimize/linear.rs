@@ -225,7 +225,7 @@ impl LinearConic {
             next += 1;
         }
         let mut root = Triangle::new(n);
-        root.absorb(&mut rows.entries, count).ok()?;
+        root.add_rows(&mut rows.entries, count).ok()?;
         Some(Slope { gradient, root })
     }
 
@@ -367,6 +367,6 @@ impl LinearConic {
         if found.lower_bound > STRICTLY {
             return Ok(None);
         }
-        Err(Error::Numeric("the constraints can hardly be met: no strictly feasible point was found".into()))
+        Err(Error::Numeric("no strictly feasible point was found: relax the constraints".into()))
     }
 }

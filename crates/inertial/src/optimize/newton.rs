@@ -276,7 +276,7 @@ fn solve_squares_of(a: &DMatrix<f64>, held: &[usize], b: &DVector<f64>) -> Optio
         column *= *scale;
     }
     let mut triangle = Triangle::new(n);
-    triangle.absorb(block.as_mut_slice(), rows + held.len()).ok()?;
+    triangle.add_rows(block.as_mut_slice(), rows + held.len()).ok()?;
     let upper = triangle.matrix();
     let inner = upper.tr_solve_upper_triangular(&b.component_mul(&scale))?;
     let out = upper.solve_upper_triangular(&inner)?.component_mul(&scale);

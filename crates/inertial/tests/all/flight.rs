@@ -293,7 +293,7 @@ fn directions_and_pruning() {
     // With the printed criterion every interval is better than the first: nothing is pruned.
     assert!(printed.len() >= 30);
 
-    let told = |kept: &[usize]| {
+    let reported = |kept: &[usize]| {
         let mut sum = Triangle::new(columns.len());
         kept.iter().for_each(|&i| sum.merge(&intervals[i]).unwrap());
         (0..columns.len()).map(|i| sum.at(i, i).ln()).sum::<f64>()
@@ -304,7 +304,7 @@ fn directions_and_pruning() {
     assert!((0..40).all(|_| {
         let mut others: Vec<usize> = (0..32).collect();
         (0..8).for_each(|i| others.swap(i, i + rng.below(32 - i)));
-        told(&others[..8]) <= told(&ours)
+        reported(&others[..8]) <= reported(&ours)
     }));
     assert!(select(&intervals, 33).is_err());
 }

@@ -140,11 +140,11 @@ fn predictions_are_those_of_the_model_that_was_found() {
     let mut data = Measurements::new(samples, &log.tau);
     data.columns = None;
     let predicted = chosen.predict(&data, &found.values).unwrap();
-    for (j, told) in found.fit.iter().enumerate() {
+    for (j, reported) in found.fit.iter().enumerate() {
         let squares =
             (0..400).map(|s| (log.tau[6 * s + j] - predicted.force[6 * s + j]).powi(2)).sum::<f64>();
         // The summary is computed from triangular factors; only rounding errors differ.
-        assert!(((squares / 400.0).sqrt() / told.rms - 1.0).abs() < 1e-9, "{}", told.joint);
+        assert!(((squares / 400.0).sqrt() / reported.rms - 1.0).abs() < 1e-9, "{}", reported.joint);
     }
     for s in 0..400 {
         let mut expected = [0.0; 6];
@@ -231,8 +231,8 @@ fn a_selected_model_gives_the_result_of_a_given_one() {
     let wide = Equations::new(&mechanism, joints.clone(), DEFAULT_SNAP).unwrap();
     joints.search_couplings = false;
     joints.couplings.push(Coupling { motor: 5, shaft: shafts[5].clone() });
-    let told = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
-    let (x, y) = (plain(&wide, &log.summary(&wide)), plain(&told, &log.summary(&told)));
+    let reported = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
+    let (x, y) = (plain(&wide, &log.summary(&wide)), plain(&reported, &log.summary(&reported)));
     assert_eq!(x.values.len(), y.values.len());
     for (x, y) in x.values.iter().zip(&y.values) {
         // Two reductions of the same data differ by rounding errors.
@@ -365,8 +365,8 @@ fn joint_models_beyond_a_limit_are_refused() {
         format!("[define]\n{define}a{count} = \"{open}q1{close}\"\n{}", term(0, "a1"))
     };
     assert!(parse(&nested(20)).is_ok());
-    refused(&nested(21), "a21: more than 20 definitions within each other");
-    refused(&nested(20_000), "a21: more than 20 definitions within each other");
+    refused(&nested(21), "a21: more than 20 nested definitions");
+    refused(&nested(20_000), "a21: more than 20 nested definitions");
 }
 
 #[test]

@@ -248,18 +248,18 @@ fn the_motion_followed_from_a_singular_start_does_not_depend_on_cut_tree_or_orde
                     // bound.
                     check_null_vectors_to(&name, &robot, &answer, 1e-6);
                     let null = world_null_space(&robot, &answer);
-                    let told: Vec<String> = answer
+                    let reported: Vec<String> = answer
                         .warnings
                         .iter()
                         .map(ToString::to_string)
                         .filter(|w| w.contains("motion branches"))
                         .collect();
                     let Some((space, words)) = &first else {
-                        assert_eq!(told.len(), 2, "{name}: {told:?}");
-                        first = Some((null, told));
+                        assert_eq!(reported.len(), 2, "{name}: {reported:?}");
+                        first = Some((null, reported));
                         continue;
                     };
-                    assert_eq!(&told, words, "{name}");
+                    assert_eq!(&reported, words, "{name}");
                     let both: Vec<_> = space.column_iter().chain(null.column_iter()).collect();
                     let together = rank(&DMatrix::from_columns(&both), 1e-8).unwrap();
                     assert_eq!(together.rank, space.ncols(), "{name}: {together:?}");

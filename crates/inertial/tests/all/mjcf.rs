@@ -510,6 +510,6 @@ fn constraints_on_mocap_bodies_are_left_out() {
       <equality><weld body1="leader" body2="hand"/><connect site1="s" site2="m"/></equality></mujoco>"#;
     let model = inertial::mechanism::read::model(text, &inertial::mechanism::read::no_includes).unwrap();
     assert!(model.loops.is_empty());
-    let told = model.warnings.iter().filter(|w| w.contains("mocap body and is left out")).count();
-    assert_eq!(told, 2, "{:?}", model.warnings);
+    let reported = model.warnings.iter().filter(|w| w.contains("mocap body and is left out")).count();
+    assert_eq!(reported, 2, "{:?}", model.warnings);
 }

@@ -443,7 +443,7 @@ impl Sharded {
             let (from, to) = (k * count / parts, (k + 1) * count / parts);
             let mut part = Triangle::new(width);
             let mut block = self.rows.rows(from, to - from).into_owned();
-            part.absorb(block.as_mut_slice(), to - from).unwrap();
+            part.add_rows(block.as_mut_slice(), to - from).unwrap();
             whole.merge(&part).unwrap();
         }
         let factor = whole.matrix();

@@ -94,9 +94,9 @@ fn terms_of_a_held_joint_are_not_rounding_errors() {
         let joint = &out.joints[held];
         // The width of the prior follows from the forces: it keeps the term within a few times that (below 100 N m s here).
         assert!(joint.viscous.unwrap() < 100.0, "{held} {shake}: {:?}", joint.viscous);
-        let told =
+        let reported =
             out.unexcited.iter().any(|c| c.keys().any(|k| k.ends_with(&format!("{}.viscous", joint.name))));
-        assert!(told, "{held} {shake}: {:?}", out.unexcited);
+        assert!(reported, "{held} {shake}: {:?}", out.unexcited);
         assert!(joint.std_errors["viscous"] > 1.0, "{:?}", joint.std_errors);
     }
 }

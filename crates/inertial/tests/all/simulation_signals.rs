@@ -152,19 +152,19 @@ fn prescribed_motions_reproduce_every_joint_type() {
         (true, false, [1e-9, 1e-7, 1e-4]),
         (false, false, [1e-7, 1e-5, 1e-2]),
     ] {
-        let mut course = PrescribedMotion::sampled(&m, times.clone());
+        let mut prescribed = PrescribedMotion::sampled(&m, times.clone());
         for (j, joint) in m.joints().iter().enumerate() {
             let positions = joint.q_range().map(|k| rows.iter().map(|r| r[k]).collect()).collect();
             let of = |f: &dyn Fn(f64) -> Vec<f64>| -> Vec<Vec<f64>> {
                 joint.v_range().map(|k| times.iter().map(|&t| f(t)[k]).collect()).collect()
             };
             let (v, a) = (of(&velocity), of(&change));
-            course.joint(j, positions, with_v.then_some(&v[..]), with_a.then_some(&a[..])).unwrap();
+            prescribed.joint(j, positions, with_v.then_some(&v[..]), with_a.then_some(&a[..])).unwrap();
         }
         let (mut q, mut v, mut a) = (m.neutral(), vec![0.0; m.nv()], vec![0.0; m.nv()]);
         for k in 2..times.len() - 3 {
             for (t, expected) in [(times[k], &rows[k]), (times[k] + 0.5 * step, &halfway[k])] {
-                course.state(t, &mut q, &mut v, &mut a, &mut []).unwrap();
+                prescribed.state(t, &mut q, &mut v, &mut a, &mut []).unwrap();
                 let (mut away, mut v_away, mut a_away) = (0.0f64, 0.0f64, 0.0f64);
                 let mut difference = vec![0.0; m.nv()];
                 for j in m.joints() {

@@ -194,7 +194,7 @@ fn incomplete_inertias_are_read_as_by_pinocchio() {
 /// Such joints were refused; in Pinocchio their axis is zero, so that they do not move.
 #[test]
 fn joints_with_an_axis_without_direction_are_fixed() {
-    let message = "the joint is taken as fixed; expected a direction such as 0 0 1";
+    let message = "the joint is treated as fixed; expected a direction such as 0 0 1";
     for kind in ["revolute", "continuous", "prismatic"] {
         for (axis, reason) in
             [("<axis/>", "it has no xyz"), ("<axis xyz='0 -0 0'/>", "the axis has no length")]

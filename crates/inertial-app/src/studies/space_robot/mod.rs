@@ -221,7 +221,7 @@ pub fn run(designs: bool) -> Result<Outcome> {
     let truth = builtin::get("space-dual-arm")?.build(&BuildOptions::default())?;
     let guess = builtin::get("space-dual-arm-offset")?.build(&BuildOptions::default())?;
     let robot = Robot::new(&truth, &guess)?;
-    let (flown, published) = robot.published_motion()?;
+    let (flight_motion, published) = robot.published_motion()?;
     let mut estimates = Vec::new();
     let mut cases = Vec::new();
     for (intervals, significant, median, largest) in PRINTED_CASES {
@@ -245,9 +245,9 @@ pub fn run(designs: bool) -> Result<Outcome> {
     }
     let printed = "published seeds";
     let mut rows = vec![
-        robot.row(printed, &flown, RateRule::Euler, Method::LeastSquares)?,
-        robot.row(printed, &flown, RateRule::Trapezoid, Method::BiasCompensated)?,
-        robot.row(printed, &flown, RateRule::Trapezoid, Method::ErrorsInVariables)?,
+        robot.row(printed, &flight_motion, RateRule::Euler, Method::LeastSquares)?,
+        robot.row(printed, &flight_motion, RateRule::Trapezoid, Method::BiasCompensated)?,
+        robot.row(printed, &flight_motion, RateRule::Trapezoid, Method::ErrorsInVariables)?,
     ];
     let (mut repeated, mut ours) = (None, None);
     if designs {

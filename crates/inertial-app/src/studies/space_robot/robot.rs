@@ -67,14 +67,14 @@ impl<'m> Robot<'m> {
 
     /// Simulates a flight, repeats its noisy measurement, and estimates the parameters each time.
     pub fn estimate(&self, motion: &Trajectory, rule: RateRule, method: Method) -> Result<Estimate> {
-        let flown = FlightSamples::new(self.truth, motion, RATE)?;
+        let flight_motion = FlightSamples::new(self.truth, motion, RATE)?;
         let names = self.rate_names();
         let draws = (0..DRAWS).into_par_iter().map(|draw| {
             let settings = NOISE.map(|(name, s)| (name.to_owned(), s));
             let mut sensors = Sensors::new(&names, &settings, &[], &[], draw)?;
-            let mut v = flown.v.clone();
+            let mut v = flight_motion.v.clone();
             v.chunks_exact_mut(self.truth.nv()).for_each(|row| sensors.measure(row));
-            self.fit(&flown, &v, rule, method)
+            self.fit(&flight_motion, &v, rule, method)
         });
         let draws = draws.collect::<Result<Vec<MomentumFit>>>()?;
         let (mut medians, mut maxima, mut scaled) = (Vec::new(), Vec::new(), 0.0);
@@ -89,7 +89,7 @@ impl<'m> Robot<'m> {
             medians.push(median(&relative));
         }
         let first = draws.first().map_or_else(Vec::new, |fit| fit.values.as_slice().to_vec());
-        let exact = self.relative(&self.fit(&flown, &flown.v, rule, method)?);
+        let exact = self.relative(&self.fit(&flight_motion, &flight_motion.v, rule, method)?);
         let named = self.equations.names.iter().zip(&self.values).zip(&errors);
         let mut errors: Vec<_> = named.map(|((name, value), e)| (name.clone(), *value, median(e))).collect();
         errors.sort_by(|a, b| b.2.total_cmp(&a.2));
@@ -156,10 +156,16 @@ impl<'m> Robot<'m> {
         fit.values.iter().zip(&self.values).map(|(x, y)| 100.0 * ((x - y) / y).abs()).collect()
     }
 
-    fn fit(&self, flown: &FlightSamples, v: &[f64], rule: RateRule, method: Method) -> Result<MomentumFit> {
-        let start = &flown.q[..self.truth.nq()];
-        let q = integrate_rates(self.truth, &flown.t, v, start, rule)?;
-        let samples = flown.samples(&q, v);
+    fn fit(
+        &self,
+        flight_motion: &FlightSamples,
+        v: &[f64],
+        rule: RateRule,
+        method: Method,
+    ) -> Result<MomentumFit> {
+        let start = &flight_motion.q[..self.truth.nq()];
+        let q = integrate_rates(self.truth, &flight_motion.t, v, start, rule)?;
+        let samples = flight_motion.samples(&q, v);
         Ok(match method {
             Method::LeastSquares => self.equations.least_squares(&samples, Some(&self.noise))?,
             Method::BiasCompensated => self.equations.bias_compensated(&samples, &self.noise)?,

@@ -33,20 +33,20 @@ pub fn with_curves(path: &Path, result: &Value, parts: &[&str], tolerance: f64) 
     let curves = page["curves"].as_array().unwrap();
     assert_eq!(curves.iter().map(|c| c["part"].as_str().unwrap()).collect::<Vec<_>>(), parts);
     for curve in curves {
-        let told = result[curve["part"].as_str().unwrap()].as_array().unwrap();
+        let reported = result[curve["part"].as_str().unwrap()].as_array().unwrap();
         let series = curve["series"].as_array().unwrap();
-        assert_eq!(series.len(), told.len());
-        for (series, told) in series.iter().zip(told) {
+        assert_eq!(series.len(), reported.len());
+        for (series, reported) in series.iter().zip(reported) {
             for key in ["joint", "rms", "relative_rms"] {
-                assert_eq!(series[key], told[key], "{key}");
+                assert_eq!(series[key], reported[key], "{key}");
             }
             let number = |of: &Value, key: &str| of[key].as_f64().unwrap();
-            let (rms, own) = (number(told, "rms"), number(series, "own_rms"));
+            let (rms, own) = (number(reported, "rms"), number(series, "own_rms"));
             let measured = floats(&series["measured"]).into_iter().fold(0.0, |m: f32, x| m.max(x.abs()));
             assert!(
                 (own - rms).abs() < tolerance * rms + 1e-10 * f64::from(measured),
                 "{}: {own} {rms}",
-                told["joint"]
+                reported["joint"]
             );
             let [measured, predicted, residual] =
                 ["measured", "predicted", "residual"].map(|k| floats(&series[k]));

@@ -26,7 +26,7 @@ pub(super) struct Assembly {
     /// Independent velocity coordinates, ascending.
     pub independent: Vec<usize>,
     /// Reason for leaving the configuration of the model.
-    pub left: Option<Left>,
+    pub left: Option<Remaining>,
     /// Regular configurations on the other motions that intersect in the configuration of the model.
     pub others: Vec<Vec<f64>>,
     /// Bodies that cannot move relative to their parents although the constraints permit infinitely small motions.
@@ -34,7 +34,7 @@ pub(super) struct Assembly {
 }
 
 /// Reason why a closed configuration is not used as the assembly.
-pub(super) enum Left {
+pub(super) enum Remaining {
     /// Dead point: the independent joints cannot start the motion there.
     DeadPoint,
     /// Singular configuration, with the motions that intersect there; the first one is followed.
@@ -82,8 +82,8 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
         let rest = kinds.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, kind)| *kind);
         let left = match (moved, followed) {
             (false, _) => None,
-            (true, None) if kinds.is_empty() && !candidates[0].moved => Some(Left::DeadPoint),
-            (true, _) => Some(Left::Singular(followed.into_iter().chain(rest).collect())),
+            (true, None) if kinds.is_empty() && !candidates[0].moved => Some(Remaining::DeadPoint),
+            (true, _) => Some(Remaining::Singular(followed.into_iter().chain(rest).collect())),
         };
         let others = (0..kinds.len()).filter(|&k| k != i).map(|k| candidates[k].q.clone()).collect();
         return Ok(Assembly { q: q.clone(), rank: *rank, independent, left, others, locked });

@@ -2,7 +2,7 @@
 
 use nalgebra::DMatrix;
 
-use super::assemble::{self, Assembly, Left};
+use super::assemble::{self, Assembly, Remaining};
 use super::constraints::Constraints;
 use super::motions::MotionKind;
 use super::newton::Candidate;
@@ -160,7 +160,7 @@ impl<'m> ClosedMechanism<'m> {
         }
         let motions = match assembly.left {
             None => Vec::new(),
-            Some(Left::DeadPoint) => {
+            Some(Remaining::DeadPoint) => {
                 warnings.push(
                     "the assembly configuration is a dead point of the independent joints: a configuration \
                      near it is used instead"
@@ -168,7 +168,7 @@ impl<'m> ClosedMechanism<'m> {
                 );
                 Vec::new()
             }
-            Some(Left::Singular(motions)) => {
+            Some(Remaining::Singular(motions)) => {
                 warnings.push(left(&motions));
                 motions
             }
@@ -222,7 +222,7 @@ impl<'m> ClosedMechanism<'m> {
         let others = self.others.iter().zip(self.motions.iter().skip(1)).map(|(q, kind)| {
             let Candidate { q, jacobian, rank, .. } = Candidate::new(&self.constraints, q.clone(), true)?;
             let independent = assemble::choose(&self.constraints, &jacobian, rank.rank, &self.independent)?;
-            let left = Some(Left::Singular(vec![*kind]));
+            let left = Some(Remaining::Singular(vec![*kind]));
             let assembly = Assembly { q, rank, independent, left, others: Vec::new(), locked: Vec::new() };
             Ok(Self::at(self.constraints.clone(), assembly, self.locked.clone()))
         });

@@ -117,7 +117,7 @@ pub(super) fn motions(
     start: &Candidate,
     held: &[usize],
 ) -> Result<Vec<Motion>> {
-    let fork = Fork::new(constraints, start, held)?;
+    let fork = Branching::new(constraints, start, held)?;
     let mut found: Vec<Motion> = Vec::new();
     for x in fork.directions()? {
         for x in [fork.outward(&x)?, -fork.outward(&x)?] {
@@ -151,13 +151,13 @@ pub(super) fn motions(
 /// Returns the free directions of the constraints, one in each column, and whether constraints restrict them to second
 /// order.
 pub(super) fn tangents(constraints: &Constraints<'_>, at: &Candidate) -> Result<(DMatrix<f64>, bool)> {
-    let fork = Fork::new(constraints, at, &[])?;
+    let fork = Branching::new(constraints, at, &[])?;
     let is_restricted = !fork.forms.is_empty();
     Ok((fork.free, is_restricted))
 }
 
 /// Singular configuration with its free directions.
-struct Fork<'a, 'm> {
+struct Branching<'a, 'm> {
     constraints: &'a Constraints<'m>,
     start: &'a Candidate,
     held: &'a [usize],
@@ -173,7 +173,7 @@ struct Fork<'a, 'm> {
     size: f64,
 }
 
-impl<'a, 'm> Fork<'a, 'm> {
+impl<'a, 'm> Branching<'a, 'm> {
     fn new(constraints: &'a Constraints<'m>, start: &'a Candidate, held: &'a [usize]) -> Result<Self> {
         let bodies = constraints.mechanism.bodies();
         let mut links: Vec<usize> = (0..bodies.len()).filter(|&i| bodies[i].kind == BodyKind::Link).collect();

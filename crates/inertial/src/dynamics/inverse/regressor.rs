@@ -7,7 +7,7 @@
 use crate::dynamics::displacement::Kind;
 use crate::dynamics::inverse::memory::{Memory, NodeState};
 use crate::dynamics::inverse::rnea::{Motion, advance, ground, place};
-use crate::dynamics::inverse::tables::{Block, Node, Pair, Rooted, Tables};
+use crate::dynamics::inverse::tables::{Block, Node, Pair, Tables, WithRoot};
 use crate::dynamics::simd::Lane;
 use crate::dynamics::simd::vector::{
     Mat3, Vec3, add, cross, cross_add, dot, load3, mul, splat3, store3, tr_mul,
@@ -155,7 +155,7 @@ fn base_pose<L: Lane>(
     origin: Vec3<L>,
 ) -> (Mat3<L>, Vec3<L>) {
     let (one, zero) = (L::splat(1.0), L::splat(0.0));
-    let pose = if node.rooted == Rooted::Base {
+    let pose = if node.rooted == WithRoot::Base {
         ([[one, zero, zero], [zero, one, zero], [zero, zero, one]], [zero; 3])
     } else {
         let above = &states[node.parent];
@@ -194,7 +194,7 @@ pub(crate) fn run<L: Lane, S: Sink<L>>(
         }
         let columns = Columns::new(&motion);
         let mut pairs = &tables.pairs[node.pairs..];
-        if node.rooted != Rooted::Ground {
+        if node.rooted != WithRoot::Ground {
             let (r, p) = base_pose(node, states, k + 1, &rotation, origin);
             if node.parameters > 0 {
                 columns.base_rows(node, pairs, (&r, p), sink);
@@ -219,7 +219,7 @@ pub(crate) fn run<L: Lane, S: Sink<L>>(
                 columns.put(&pairs[e], z, l, sink);
             }
         }
-        if node.merge.is_some() || node.rooted == Rooted::Base {
+        if node.merge.is_some() || node.rooted == WithRoot::Base {
             continue;
         }
         for (j, mode) in modes.iter().enumerate() {

@@ -8,7 +8,7 @@
 use crate::Result;
 use crate::dynamics::inverse::inverse_dynamics::{InverseDynamics, Scratch};
 use crate::dynamics::inverse::rnea::{Motion, advance, ground, place, turn_wide};
-use crate::dynamics::inverse::tables::{Block, Node, Rooted, Tables};
+use crate::dynamics::inverse::tables::{Block, Node, Tables, WithRoot};
 use crate::dynamics::simd::vector::{
     Mat3, Vec3, add, cross, cross_add, dot, load3, mul, scale, scale_add, splat3, store3, tr_mul,
 };
@@ -178,7 +178,7 @@ fn outward<L: Lane<Memory = Four>>(
 #[inline(always)]
 fn merged(node: &Node) -> Option<usize> {
     match (node.merge, node.rooted) {
-        (Some(e), Rooted::Ground) => Some(e),
+        (Some(e), WithRoot::Ground) => Some(e),
         (Some(e), _) => Some(e + 6),
         (None, _) => None,
     }

@@ -8,7 +8,7 @@ use crate::dynamics::displacement::Kind;
 use crate::dynamics::inverse::memory::SingleMemory;
 use crate::dynamics::inverse::regressor::Columns;
 use crate::dynamics::inverse::rnea::{Motion, advance, ground, place};
-use crate::dynamics::inverse::tables::{Block, Node, Pair, Rooted, Tables};
+use crate::dynamics::inverse::tables::{Block, Node, Pair, Tables, WithRoot};
 use crate::dynamics::simd::vector::{Mat3, Vec3};
 use crate::dynamics::simd::{Four, Lane, Single, Wide};
 
@@ -209,9 +209,9 @@ pub(crate) fn run<L: Single>(
         let rows = WrenchRows::new(&Columns::new(&motion));
         let frame = Frame::new(&rotation, origin);
         let mut pairs = &tables.pairs[node.pairs..];
-        if node.rooted != Rooted::Ground {
+        if node.rooted != WithRoot::Ground {
             let mut pose = IDENTITY;
-            if node.rooted == Rooted::OnBase {
+            if node.rooted == WithRoot::OnBase {
                 frame.pose(&poses[node.parent], &mut pose);
             }
             if node.carries {
@@ -260,7 +260,7 @@ fn modes<W: Wide>(
             rows.put(&pairs[e], &mode[0].0, &mode[1].0, out);
         }
     }
-    if node.merge.is_some() || node.rooted == Rooted::Base {
+    if node.merge.is_some() || node.rooted == WithRoot::Base {
         return;
     }
     for (j, [z, l]) in own.iter().enumerate() {

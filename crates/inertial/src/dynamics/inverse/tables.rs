@@ -67,7 +67,7 @@ impl Block {
 
 /// Relation of a node to a floating base, whose six rows are the wrench in its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rooted {
+pub(crate) enum WithRoot {
     /// Tree on the ground.
     Ground,
     /// Floating body in the world.
@@ -108,7 +108,7 @@ pub(crate) struct Node {
     pub parameters: usize,
     /// Index of the first pair: the six of the floating base, then those of the carried modes.
     pub pairs: usize,
-    pub rooted: Rooted,
+    pub rooted: WithRoot,
     /// Position and number of the carried modes of the parent.
     pub carried_from: usize,
     pub carried_count: usize,
@@ -211,12 +211,12 @@ impl Builder<'_> {
         let mut node = self.node(body, parent);
         let mut coordinates = Vec::new();
         let mut base = node.v;
-        node.rooted = if node.kind == Kind::Free { Rooted::Base } else { Rooted::Ground };
+        node.rooted = if node.kind == Kind::Free { WithRoot::Base } else { WithRoot::Ground };
         if parent > 0 {
             let above = &self.out.nodes[parent - 1];
             coordinates.clone_from(&self.coordinates[parent - 1]);
             base = self.base[parent - 1];
-            node.rooted = if above.rooted == Rooted::Ground { Rooted::Ground } else { Rooted::OnBase };
+            node.rooted = if above.rooted == WithRoot::Ground { WithRoot::Ground } else { WithRoot::OnBase };
             node.carried_from = above.carried_to;
             node.carried_to = above.carried_to + if last { 0 } else { coordinates.len() };
         }
@@ -227,7 +227,7 @@ impl Builder<'_> {
         node.merge = coordinates.iter().position(|c| c.v == node.v);
         match node.merge {
             Some(e) => coordinates[e].linear &= linear(&modes[0]),
-            None if node.rooted == Rooted::Base => {}
+            None if node.rooted == WithRoot::Base => {}
             None => {
                 let own = modes.iter().enumerate();
                 coordinates.extend(own.map(|(k, mode)| Coordinate { v: node.v + k, linear: linear(mode) }));
@@ -236,7 +236,7 @@ impl Builder<'_> {
         self.out.carried = self.out.carried.max(node.carried_to + coordinates.len());
         node.pairs = self.out.pairs.len();
         if node.parameters > 0 {
-            let six = if node.rooted == Rooted::Ground { 0 } else { 6 };
+            let six = if node.rooted == WithRoot::Ground { 0 } else { 6 };
             let rows = (0..six)
                 .map(|k| Coordinate { v: base + k, linear: k < 3 })
                 .chain(coordinates.iter().copied());
@@ -291,7 +291,7 @@ impl Builder<'_> {
                 BodyKind::Massless => 0,
             },
             pairs: 0,
-            rooted: Rooted::Ground,
+            rooted: WithRoot::Ground,
             carried_from: 0,
             carried_count: 0,
             carried_to: 0,

@@ -22,7 +22,7 @@ const ROUNDING: f64 = 1e-3;
 const MOST_WITH_UNSEEN: f64 = 1e7;
 
 /// Physically consistent body.
-pub(crate) struct PossibleBody {
+pub(crate) struct ConsistentBody {
     pub parameters: Parameters<f64>,
     /// Posterior covariance, from data and prior.
     pub covariance: DMatrix<f64>,
@@ -32,13 +32,13 @@ pub(crate) struct PossibleBody {
 }
 
 /// Computes the physically consistent body that fits `a π ≈ b` best, for noise of unit variance.
-pub(crate) fn possible_body(
+pub(crate) fn consistent_body(
     mut a: DMatrix<f64>,
     mut b: DVector<f64>,
     prior: &Inertia<f64>,
     options: &IdentifyOptions,
     all_seen: bool,
-) -> Result<PossibleBody> {
+) -> Result<ConsistentBody> {
     if options.bounds.is_some() || options.prior_kind != PriorKind::Entropic {
         return Err(Error::Incompatible("a payload needs the entropic prior and cannot have bounds".into()));
     }
@@ -72,7 +72,7 @@ pub(crate) fn possible_body(
     let (mut rows, count) = (Triangle::new(11), a.nrows());
     let mut all = a.insert_column(10, 0.0);
     all.set_column(10, &b);
-    rows.absorb(all.as_mut_slice(), count)?;
+    rows.add_rows(all.as_mut_slice(), count)?;
     let (rows, identity) = (rows.matrix(), DMatrix::identity(10, 10));
     let forces = rows.column(10).into_owned();
     let mut conic = ConicLeastSquares::of_rows(rows.columns(0, 10).into_owned(), identity, forces);
@@ -86,7 +86,7 @@ pub(crate) fn possible_body(
         Solver::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, watch),
         Solver::Barrier => conic.solve(&start, &limits, watch),
     }?;
-    Ok(PossibleBody {
+    Ok(ConsistentBody {
         parameters: Parameters::from_column_slice(solution.x.as_slice()),
         covariance: covariance(&conic, &solution.x, &DMatrix::identity(10, 10))?,
         gap: solution.gap(),

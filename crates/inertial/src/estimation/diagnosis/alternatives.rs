@@ -61,13 +61,13 @@ pub(crate) enum Tried {
 /// Alternative interpretation with its residual and the residual of the log as given.
 pub(crate) struct Better {
     pub reading: Reading,
-    pub left: Left,
-    pub as_it_is: Left,
+    pub left: Remainder,
+    pub as_it_is: Remainder,
 }
 
 /// Relative residuals of a fit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Left {
+pub(crate) struct Remainder {
     /// Relative residual of all torques together.
     pub all: f64,
     /// Root mean square over the joints of the relative residual, each at most one: joints with small torques have the same weight
@@ -75,7 +75,7 @@ pub(crate) struct Left {
     pub joints: f64,
 }
 
-impl Left {
+impl Remainder {
     fn new(fit: &Validation) -> Self {
         let squares = fit.joints.iter().map(|r| r.relative_rms.min(1.0).powi(2)).sum::<f64>();
         let joints = (squares / fit.joints.len().max(1) as f64).sqrt();
@@ -134,8 +134,9 @@ pub(crate) fn better_reading(
         let by_gravity = tried == Tried::Inconspicuous && matches!(reading, Reading::Gravity(_));
         let fall = if by_gravity { FALL_OF_GRAVITY } else { FALL };
         // Residual relative to the largest one that is reported.
-        let part = |left: Left| if by_gravity { left.parts(as_it_is)[0] } else { left.part(as_it_is) } / fall;
-        let is_worth = |left: Left| part(left) < most;
+        let part =
+            |left: Remainder| if by_gravity { left.parts(as_it_is)[0] } else { left.part(as_it_is) } / fall;
+        let is_worth = |left: Remainder| part(left) < most;
         let changed = match reading {
             Reading::Gravity(gravity) => Some(mechanism.clone().with_gravity(gravity)),
             _ => None,
@@ -264,14 +265,14 @@ fn residual(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
     wanted: &Consistency<'_>,
-    is_worth: impl Fn(Left) -> bool,
-) -> Result<Option<Left>> {
+    is_worth: impl Fn(Remainder) -> bool,
+) -> Result<Option<Remainder>> {
     let summary = summary(equations, excerpt)?;
     let squares = LeastSquares::new(equations, &summary, Weighting::Weighted)?;
-    if !is_worth(Left::new(&validate(equations, &summary, squares.values.as_slice())?)) {
+    if !is_worth(Remainder::new(&validate(equations, &summary, squares.values.as_slice())?)) {
         return Ok(None);
     }
     let fit = ConsistentFit::new(equations, &summary, &squares, wanted)?;
-    let left = Left::new(&validate(equations, &summary, &fit.values)?);
+    let left = Remainder::new(&validate(equations, &summary, &fit.values)?);
     Ok(is_worth(left).then_some(left))
 }

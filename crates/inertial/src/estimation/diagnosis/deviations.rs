@@ -302,7 +302,7 @@ impl Visitor for RowCollector<'_> {
                     *out = weight * column[(rows.first + s) * all + rows.row];
                 }
             }
-            self.blocks[block.min(BLOCKS - 1)].absorb(&mut self.rows, count)?;
+            self.blocks[block.min(BLOCKS - 1)].add_rows(&mut self.rows, count)?;
             start = end;
         }
         Ok(())

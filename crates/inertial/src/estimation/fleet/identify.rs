@@ -241,7 +241,7 @@ fn eliminate(
             block.extend((0..width).map(|row| if row <= k { factor.triangle.at(row, k) } else { 0.0 }));
         }
         let mut triangle = Triangle::new(width);
-        triangle.absorb(&mut block, width)?;
+        triangle.add_rows(&mut block, width)?;
         let first = own.len();
         let mut lower = Vec::with_capacity(width * width);
         for column in first..width {
@@ -249,7 +249,7 @@ fn eliminate(
                 .extend((first..width).map(|row| if row <= column { triangle.at(row, column) } else { 0.0 }));
         }
         let reduced = &mut out.factors[c];
-        reduced.triangle.absorb(&mut lower, width - first)?;
+        reduced.triangle.add_rows(&mut lower, width - first)?;
         // Each individual term uses one degree of freedom, as in a joint estimation of all unknowns.
         if factor.count > 0 {
             let count = factor.count as f64;

@@ -16,7 +16,7 @@ use nalgebra::{DMatrix, DVector};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::estimation::consistent::body_fit::possible_body;
+use crate::estimation::consistent::body_fit::consistent_body;
 use crate::estimation::consistent::problem::PriorKind;
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::estimator::Estimator;
@@ -150,7 +150,7 @@ impl Loaded {
         block.set_column(n + 1, &b);
         if let Some(factor) = out.factors.last_mut() {
             let mut own = Factor::new(n + 2);
-            own.triangle.absorb(block.as_mut_slice(), rows)?;
+            own.triangle.add_rows(block.as_mut_slice(), rows)?;
             (own.count, own.independent) = (self.count, self.independent);
             *factor = own;
         }
@@ -182,7 +182,7 @@ impl Loaded {
                 // Bounds and other distances refer to links.
                 let plain =
                     IdentifyOptions { bounds: None, prior_kind: PriorKind::default(), ..options.clone() };
-                possible_body(matrix * scale, rest * scale, &prior, &plain, effect.seen == 10)?.parameters
+                consistent_body(matrix * scale, rest * scale, &prior, &plain, effect.seen == 10)?.parameters
             }
         };
         let body = BodyEstimate::new("payload", &Inertia::from_parameters(&parameters))?;

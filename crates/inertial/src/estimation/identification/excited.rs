@@ -23,7 +23,7 @@ use crate::{Error, Result};
 const LEAST: f64 = 1e4;
 
 /// Directions that a motion does not excite.
-pub(crate) struct Hidden {
+pub(crate) struct Unexcited {
     /// Basis with one direction per column, in units of the prior.
     basis: DMatrix<f64>,
     /// Scales of the unknowns.
@@ -32,7 +32,7 @@ pub(crate) struct Hidden {
     rank: usize,
 }
 
-impl Hidden {
+impl Unexcited {
     pub fn new(
         equations: &Equations<'_>,
         summary: &Summary,

@@ -14,7 +14,7 @@ use crate::estimation::consistent::problem::{Consistency, ConsistentFit, PriorKi
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::{Estimator, Solver};
 use crate::estimation::identification::criticism::{Criticism, GAP, Verdict};
-use crate::estimation::identification::excited::Hidden;
+use crate::estimation::identification::excited::Unexcited;
 use crate::estimation::identification::least_norm::least_norm;
 use crate::estimation::identification::residuals::validate;
 use crate::estimation::identification::result::{
@@ -24,7 +24,7 @@ use crate::estimation::identification::unmeasured::out_of_reach;
 use crate::estimation::least_squares::essential::essential;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, information};
 use crate::estimation::least_squares::robust::{PASSES, robust};
-use crate::estimation::model_selection::evidence::Doubt;
+use crate::estimation::model_selection::evidence::WeakEvidence;
 use crate::estimation::model_selection::grounded_rotors::Misfit;
 use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::measurements::Huber;
@@ -164,7 +164,7 @@ fn identify_chosen(
     let validation = validation.map(narrow).transpose()?;
     let summary = narrow(summary)?;
     let squares = LeastSquares::new(&chosen.equations, &summary, weighting(options))?;
-    let again = |equations: &Equations<'_>, doubts: &[Doubt]| {
+    let again = |equations: &Equations<'_>, doubts: &[WeakEvidence]| {
         estimate(equations, &summary, validation.as_ref(), options, squares.clone(), doubts)
     };
     let mut out = again(&chosen.equations, &chosen.doubts)?;
@@ -176,7 +176,8 @@ fn identify_chosen(
         // probable cause.
         let is_heavy = |found: &Identification| chosen.has_rotors() && found.warnings.has("implausible");
         if misfit.is_large(&out.values) || is_heavy(&out) {
-            let doubts: Vec<Doubt> = chosen.doubts.iter().filter(|doubt| !doubt.of_prior).cloned().collect();
+            let doubts: Vec<WeakEvidence> =
+                chosen.doubts.iter().filter(|doubt| !doubt.of_prior).cloned().collect();
             let other = again(&with_rotors, &doubts)?;
             if misfit.falls(&out.values, &other.values) || (is_heavy(&out) && !is_heavy(&other)) {
                 out = other;
@@ -219,7 +220,7 @@ fn estimate_robust(
     summary: &Summary,
     validation: Option<&Summary>,
     options: &IdentifyOptions,
-    doubts: &[Doubt],
+    doubts: &[WeakEvidence],
     mut pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
 ) -> Result<Identification> {
     let (squares, settled) = robust(equations, summary, |huber| pass(equations, huber))?;
@@ -234,7 +235,7 @@ fn estimate_robust(
 /// Adds the uncertainty due to omitted terms to a covariance.
 ///
 /// A doubt contains the change of the least-squares estimate. `response` converts it to the change of an estimate with a prior.
-fn widen(covariance: &mut DMatrix<f64>, response: Option<&DMatrix<f64>>, doubts: &[Doubt]) {
+fn widen(covariance: &mut DMatrix<f64>, response: Option<&DMatrix<f64>>, doubts: &[WeakEvidence]) {
     let unknowns = covariance.nrows();
     for doubt in doubts.iter().filter(|doubt| doubt.change.len() == unknowns) {
         let mut change = &doubt.change * doubt.variance.sqrt();
@@ -256,7 +257,7 @@ fn estimate(
     validation: Option<&Summary>,
     options: &IdentifyOptions,
     mut squares: LeastSquares,
-    doubts: &[Doubt],
+    doubts: &[WeakEvidence],
 ) -> Result<Identification> {
     let mechanism = equations.mechanism();
     let mut warnings = Warnings::of_model(mechanism.warnings());
@@ -269,7 +270,7 @@ fn estimate(
     }
     let essential = options.essential.then(|| essential(equations, summary, &squares)).transpose()?;
     let mut prior = options.prior(mechanism)?;
-    let hidden = Hidden::new(equations, summary, &squares, &prior)?;
+    let hidden = Unexcited::new(equations, summary, &squares, &prior)?;
     let names = equations.row_names();
     let (given, other): (Vec<_>, Vec<_>) =
         equations.grounded_rotors().partition(|(_, _, given)| *given > 0.0);
@@ -450,7 +451,7 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
         }
     }
     let mut triangle = Triangle::new(all);
-    triangle.absorb(data.as_mut_slice(), all)?;
+    triangle.add_rows(data.as_mut_slice(), all)?;
     let own = triangle.matrix().view((all - rank, all - rank), (rank, rank)).into_owned();
     Ok(singular_values(&own)?)
 }
@@ -475,7 +476,7 @@ fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<Wa
 }
 
 /// Returns the directions that the motion did not excite, by name.
-fn unexcited(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String, f64>> {
+fn unexcited(equations: &Equations<'_>, hidden: &Unexcited) -> Vec<BTreeMap<String, f64>> {
     let named = |(_, combination): (usize, Vec<(usize, f64)>)| {
         combination.into_iter().map(|(i, x)| (equations.names[i].clone(), x)).collect()
     };
@@ -483,7 +484,7 @@ fn unexcited(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String,
 }
 
 /// Returns a warning about the unknowns in unexcited directions.
-fn unseen(equations: &Equations<'_>, hidden: &Hidden) -> Option<Warning> {
+fn unseen(equations: &Equations<'_>, hidden: &Unexcited) -> Option<Warning> {
     (hidden.len() > 0).then(|| Warning::NotExcited {
         missing: hidden.len(),
         of: equations.len(),

@@ -16,7 +16,7 @@ const MOST_TERMS: usize = 300;
 /// Maximum number of different columns of the log in all formulas.
 const MOST_COLUMNS: usize = 1000;
 
-/// Maximum number of definitions within each other, each with up to a hundred levels of brackets. It prevents a stack overflow of the
+/// Maximum number of nested definitions, each with up to a hundred levels of brackets. It prevents a stack overflow of the
 /// parser.
 const DEEPEST: usize = 20;
 
@@ -153,7 +153,7 @@ impl Names<'_> {
                 return None;
             }
             if self.open.borrow().len() >= DEEPEST {
-                let message = format!("{name}: more than {DEEPEST} definitions within each other");
+                let message = format!("{name}: more than {DEEPEST} nested definitions");
                 self.fail(Error::InvalidOption(message));
                 return None;
             }

@@ -231,7 +231,7 @@ pub(crate) fn stacked(
                 block[(width - 1) * rows + i] = weight * row[n];
             }
         }
-        out.absorb(&mut block, rows)?;
+        out.add_rows(&mut block, rows)?;
     }
     Ok(out)
 }

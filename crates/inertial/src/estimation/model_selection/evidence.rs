@@ -19,7 +19,7 @@
 //!
 //! **A removed term may still exist.** If it acts much like other unknowns, its removal reduces their errors by a large factor,
 //! and the errors are wrong if the term exists. Each removed term therefore adds its effect on the other unknowns to their
-//! variance, times the probability that it exists ([`Doubt`]). Joints of one robot are similar: terms that are insignificant for
+//! variance, times the probability that it exists ([`WeakEvidence`]). Joints of one robot are similar: terms that are insignificant for
 //! each joint but indicated by all joints probably exist (see [`probabilities`]).
 
 use nalgebra::{DMatrix, DVector};
@@ -101,12 +101,12 @@ pub(crate) struct Selection {
     /// Whether each term of the equations is kept.
     pub keep: Vec<bool>,
     pub choices: Vec<TermChoice>,
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<WeakEvidence>,
 }
 
 /// Effect of a removed term on the other unknowns, if it exists.
 #[derive(Debug, Clone)]
-pub(crate) struct Doubt {
+pub(crate) struct WeakEvidence {
     /// Change of all unknowns per unit of the term.
     pub change: DVector<f64>,
     /// Expected square of the term.
@@ -434,7 +434,7 @@ pub(crate) fn select(
     choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
     let doubt = |l: LeftOut| {
         let (_, probability) = probabilities.iter().find(|(term, _)| *term == l.term)?;
-        Some(Doubt { change: l.change, variance: probability * l.square, of_prior: false })
+        Some(WeakEvidence { change: l.change, variance: probability * l.square, of_prior: false })
     };
     let doubts = candidates.left_out.into_iter().filter_map(doubt).collect();
     Ok(Selection { keep: candidates.keep, choices, doubts })

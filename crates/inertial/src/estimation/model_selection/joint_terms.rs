@@ -9,7 +9,7 @@ use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{ReasonCode, Verdict};
 use crate::estimation::identification::result::Identification;
 use crate::estimation::joint_model::terms::Term;
-use crate::estimation::model_selection::evidence::{Doubt, Selection, TermChoice, select};
+use crate::estimation::model_selection::evidence::{Selection, TermChoice, WeakEvidence, select};
 use crate::estimation::model_selection::{coupling, stribeck};
 use crate::estimation::reduction::summary::Summary;
 use crate::estimation::warning::Warning;
@@ -35,7 +35,7 @@ pub(crate) struct Chosen<'m> {
     /// Decisions on terms.
     terms: Vec<TermChoice>,
     /// Uncertainty due to removed terms.
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<WeakEvidence>,
     /// Equations with the rotor inertias of joints on the ground, if these were dropped.
     with_rotors: Option<Equations<'m>>,
 }
@@ -133,10 +133,10 @@ impl<'m> Chosen<'m> {
     }
 
     /// Returns the uncertainty due to rotors of joints on the ground that are dropped although they exist with some probability.
-    fn doubts_of_grounded_rotors(&self, probability: f64) -> Result<Vec<Doubt>> {
+    fn doubts_of_grounded_rotors(&self, probability: f64) -> Result<Vec<WeakEvidence>> {
         let widths = grounded_rotor_widths(&self.equations, &Prior::new(self.equations.mechanism())?)?;
         let dropped = self.equations.grounded_rotors().zip(widths).filter(|((_, _, given), _)| *given == 0.0);
-        let doubt = |((_, effect, _), width): ((usize, DVector<f64>, f64), f64)| Doubt {
+        let doubt = |((_, effect, _), width): ((usize, DVector<f64>, f64), f64)| WeakEvidence {
             change: effect,
             variance: probability * width.powi(2),
             of_prior: true,

@@ -86,7 +86,7 @@ impl Projection {
                 );
             }
             combine(&factor.triangle, &[(factor.unknowns(), 1.0)], weight, &mut block[(width - 1) * rows..]);
-            out.absorb(&mut block, rows)?;
+            out.add_rows(&mut block, rows)?;
         }
         Ok(out)
     }
@@ -118,7 +118,7 @@ impl Summary {
             for (combination, out) in combinations.zip(block.chunks_exact_mut(rows)) {
                 combine(&factor.triangle, combination, 1.0, out);
             }
-            new.triangle.absorb(&mut block, rows)?;
+            new.triangle.add_rows(&mut block, rows)?;
             // Columns of the unknowns, then the force.
             let combinations: Vec<&[(usize, f64)]> =
                 columns.iter().map(|(_, combination)| &combination[..]).chain([&forces[0][..]]).collect();

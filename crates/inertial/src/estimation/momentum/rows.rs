@@ -216,7 +216,7 @@ impl MomentumRows {
             self.block[j * self.capacity + self.filled..(j + 1) * self.capacity].fill(0.0);
         }
         self.filled = 0;
-        Ok(self.triangle.absorb(&mut self.block, self.capacity)?)
+        Ok(self.triangle.add_rows(&mut self.block, self.capacity)?)
     }
 
     pub(crate) fn finish(mut self) -> Result<Triangle> {

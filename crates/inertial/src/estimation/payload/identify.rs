@@ -7,7 +7,7 @@
 //! common unknowns (`x` or `δ`) are eliminated. Ten unknowns remain, of which those outside the null space of `K` are
 //! identifiable.
 
-use crate::estimation::consistent::body_fit::possible_body;
+use crate::estimation::consistent::body_fit::consistent_body;
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Estimator;
 use crate::estimation::identification::criticism::Criticism;
@@ -72,7 +72,7 @@ pub fn identify_payload(
             let [a, b] = problem.without_common()?;
             // Correlated residuals contain less information.
             let scale = uncertainty.growth.max(1.0).sqrt().recip();
-            let found = possible_body(a * scale, b.column(0) * scale, &prior, options, fit.seen == 10)?;
+            let found = consistent_body(a * scale, b.column(0) * scale, &prior, options, fit.seen == 10)?;
             warnings.extend(found.warning);
             (found.parameters, Some((found.gap, found.covariance)))
         }

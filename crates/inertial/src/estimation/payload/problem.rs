@@ -191,11 +191,11 @@ impl<'a> Problem<'a> {
         for (i, kind) in self.kinds.iter().enumerate() {
             prior[(i, self.certain + i)] = self.deviations[*kind].recip();
         }
-        out.absorb(prior.as_mut_slice(), self.kinds.len())?;
+        out.add_rows(prior.as_mut_slice(), self.kinds.len())?;
         for rows in &self.rows {
             let mut block = &rows.matrix * self.weights[rows.channel];
             let count = block.nrows();
-            out.absorb(block.as_mut_slice(), count)?;
+            out.add_rows(block.as_mut_slice(), count)?;
         }
         Ok(out.matrix())
     }

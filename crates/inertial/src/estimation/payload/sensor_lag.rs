@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
                 }
             }
             let mut triangle = Triangle::new(WIDTH);
-            triangle.absorb(&mut rows, count)?;
+            triangle.add_rows(&mut rows, count)?;
             let factor = triangle.matrix();
             blocks.push(factor.tr_mul(&factor));
             all.merge(&triangle)?;

@@ -223,7 +223,7 @@ impl<'d> Reduction<'d> {
         }
         self.factors[row].count += rows;
         if self.open.is_empty() {
-            return Ok(self.factors[row].triangle.absorb(&mut self.block, rows)?);
+            return Ok(self.factors[row].triangle.add_rows(&mut self.block, rows)?);
         }
         self.reduce_by_block(row, every)
     }
@@ -244,12 +244,12 @@ impl<'d> Reduction<'d> {
             let open = &mut self.open[row];
             open.rows += same;
             if same == rows {
-                return Ok(open.triangle.absorb(&mut self.block, rows)?);
+                return Ok(open.triangle.add_rows(&mut self.block, rows)?);
             }
             self.part.clear();
             let columns = self.block.chunks_exact(rows);
             columns.for_each(|c| self.part.extend_from_slice(&c[start..start + same]));
-            open.triangle.absorb(&mut self.part, same)?;
+            open.triangle.add_rows(&mut self.part, same)?;
             start += same;
         }
         Ok(())

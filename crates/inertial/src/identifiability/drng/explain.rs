@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::{Contact, Graph, NullVector, Points, Principle, null_vectors};
-use crate::identifiability::base_parameters::Written;
+use crate::identifiability::base_parameters::PrintedNumber;
 use crate::linalg::{Double, Echelon, Number, Pivot};
 use crate::mechanism::{Assembled, Mechanism};
 
@@ -75,7 +75,7 @@ impl Explanation {
 /// evaluated only if null vectors are missing.
 ///
 /// Only vectors for which `holds` returns true are included.
-pub fn explain<T: Written>(
+pub fn explain<T: PrintedNumber>(
     mechanism: &Mechanism,
     assembled: &Assembled<T>,
     nullity: usize,
@@ -160,7 +160,7 @@ struct Work<'a, T, H> {
     out: Explanation,
 }
 
-impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
+impl<T: PrintedNumber, H: Fn(&[T]) -> bool> Work<'_, T, H> {
     fn accept(&mut self, graph: &Graph<T>, vectors: &[NullVector<T>]) {
         let blocks = self.mechanism.parameter_blocks();
         for vector in vectors {

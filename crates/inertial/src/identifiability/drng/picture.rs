@@ -16,7 +16,7 @@ struct Entry {
 }
 
 /// Loop joint with its annotations.
-struct Bond {
+struct Connection {
     name: String,
     ends: [Option<usize>; 2],
     notes: Vec<String>,
@@ -25,7 +25,7 @@ struct Bond {
 struct Drawing {
     root: String,
     entries: Vec<Entry>,
-    bonds: Vec<Bond>,
+    bonds: Vec<Connection>,
     /// Annotations of null vectors that belong to no single joint or body.
     rest: Vec<String>,
 }
@@ -59,7 +59,7 @@ impl Drawing {
                 notes,
             });
         }
-        let bonds = mechanism.loops().iter().map(|l| Bond {
+        let bonds = mechanism.loops().iter().map(|l| Connection {
             name: format!("{} ({})", l.name, l.joint_type.name()),
             ends: [l.predecessor.body, l.successor.body].map(|b| b.and_then(|b| entry_of[b])),
             notes: count(reasons.iter().filter(|r| r.joint.as_ref() == Some(&l.name))),

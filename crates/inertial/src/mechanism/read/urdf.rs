@@ -242,7 +242,7 @@ fn has_no_direction(element: Element<'_>) -> Result<bool> {
     let xyz = axis.numbers::<3>("xyz")?;
     if xyz.is_none_or(|xyz| xyz == [0.0; 3]) {
         let what = if xyz.is_none() { "it has no xyz" } else { "the axis has no length" };
-        axis.warn(&format!("{what}: the joint is taken as fixed; expected a direction such as 0 0 1"));
+        axis.warn(&format!("{what}: the joint is treated as fixed; expected a direction such as 0 0 1"));
         return Ok(true);
     }
     Ok(false)

@@ -183,7 +183,7 @@ impl<'a> Reader<'_, 'a> {
         }
         if body.mocap {
             self.warnings
-                .push(format!("{}it is taken as fixed where the model puts it (mocap)", own.place()));
+                .push(format!("{}it is treated as fixed where the model puts it (mocap)", own.place()));
         }
         let childclass = self.childclass(element, context)?;
         self.tree.bodies[context.body].children += 1;

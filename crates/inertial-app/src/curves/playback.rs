@@ -23,14 +23,14 @@ pub struct Motion {
 }
 
 /// Collector of the frames of a motion.
-pub(super) struct Film {
+pub(super) struct Playback {
     every: usize,
     rate: f64,
     seen: usize,
     q: Vec<Vec<f32>>,
 }
 
-impl Film {
+impl Playback {
     /// Creates a collector for `samples` samples at a rate in Hz, one of `films` motions that share the frames.
     pub(super) fn new(samples: usize, rate: f64, films: usize) -> Self {
         let often = (rate / FRAME_RATE).round().max(1.0) as usize;
