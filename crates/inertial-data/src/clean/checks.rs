@@ -122,12 +122,22 @@ pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Opti
     })
 }
 
+/// Smallest delay (s) of a measured velocity after the derivative of the position for which the column is not used, the share of the
+/// difference between both that the delay must explain, and the smallest relative error of the velocity due to it. Smaller delays are
+/// those between two sensors, or half a sample of a difference quotient; their effect is below that of noise.
+const LATE_VELOCITY: f64 = 2e-3;
+const BY_DELAY: f64 = 0.5;
+const BY_DELAY_OF_ALL: f64 = 0.01;
+
 /// Comparison of a measured velocity with the derivative of the position: sums of products.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DerivativeCheck {
     measured: f64,
     both: f64,
     derived: f64,
+    /// Sums of products of the derivative of the measured values: with itself, and with the difference of both values.
+    slope: f64,
+    slope_and_difference: f64,
 }
 
 impl DerivativeCheck {
@@ -136,6 +146,57 @@ impl DerivativeCheck {
         self.both += measured * derived;
         self.derived += derived * derived;
     }
+
+    /// Adds the derivative of the measured value, for [`Self::delay`].
+    pub fn add_slope(&mut self, measured: f64, derived: f64, slope: f64) {
+        self.slope += slope * slope;
+        self.slope_and_difference += slope * (derived - measured);
+    }
+
+    /// Returns the delay (s) of the measured values, if it is evident. Delayed values are less than the others by the delay times their
+    /// derivative.
+    pub fn delay(&self) -> Option<f64> {
+        let delay = self.slope_and_difference / self.slope;
+        let explained = delay * self.slope_and_difference;
+        let difference = self.measured + self.derived - 2.0 * self.both;
+        let is_evident = delay.abs() >= LATE_VELOCITY
+            && explained >= BY_DELAY * difference
+            && explained >= BY_DELAY_OF_ALL.powi(2) * self.derived;
+        is_evident.then_some(delay)
+    }
+}
+
+/// Treats velocities that are recorded later or earlier than the positions (by a filter in the controller) as not measured; returns a note.
+pub(crate) fn leave_out_late_velocities(
+    layout: &mut Layout,
+    statistics: &LogStatistics,
+    slips: &[DerivativeCheck],
+) -> Option<String> {
+    let joints =
+        layout.joints.iter().filter(|j| j.joint_type.nv() == 1 && j.joint_type != JointType::Floating);
+    let coordinates: Vec<usize> = joints.map(|j| j.v).collect();
+    let mut late = Vec::new();
+    for v in coordinates {
+        let place = layout.dq[v].filter(|_| !is_still(layout, statistics, v));
+        if let Some((place, delay)) = place.zip(slips[v].delay()) {
+            late.push((layout.names[place].clone(), delay));
+            layout.dq[v] = None;
+        }
+    }
+    let listed = |(name, delay): &(String, f64)| {
+        format!(
+            "{name} {} ms {}",
+            significant(1e3 * delay.abs(), 2),
+            if *delay > 0.0 { "later" } else { "earlier" }
+        )
+    };
+    (!late.is_empty()).then(|| {
+        format!(
+            "velocities that are recorded later or earlier than the derivatives of the positions are computed from the positions \
+             instead: {}",
+            late.iter().map(listed).collect::<Vec<_>>().join(", ")
+        )
+    })
 }
 
 /// Measured quantity that is also a derivative of another.
@@ -152,7 +213,7 @@ pub(crate) fn derivative_unit(
     of: Derivative,
     slip: &DerivativeCheck,
 ) -> Result<Option<String>> {
-    let DerivativeCheck { measured, both, derived } = *slip;
+    let DerivativeCheck { measured, both, derived, .. } = *slip;
     if measured == 0.0 || derived == 0.0 {
         return Ok(None);
     }
@@ -196,7 +257,8 @@ pub(crate) fn derivative_unit(
 pub(crate) fn speed_units(layout: &Layout, speeds: &[f64]) -> Result<()> {
     for joint in layout.joints.iter().filter(|j| j.joint_type.nv() == 1 && layout.angles[j.q]) {
         let (speed, limit) = (speeds[joint.v], joint.fastest);
-        let Some(place) = layout.q[joint.q] else { continue };
+        // The speed is that of the velocity column, if there is one.
+        let Some(place) = layout.dq[joint.v].or(layout.q[joint.q]) else { continue };
         if speed > BEYOND_SPEED * limit && speed > std::f64::consts::TAU {
             let message = format!(
                 "moves at {speed:.1} rad/s (the limit is {}), which is unlikely: are these degrees? Expected radians",

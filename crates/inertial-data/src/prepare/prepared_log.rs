@@ -210,12 +210,25 @@ impl PreparedLog {
         if !options.trust_units {
             checks::position_units(&layout, &statistics)?;
         }
-        let mut grid = Grid::new(&layout, &statistics, options.resample, &mut notes)?;
+        let grid = Grid::new(&layout, &statistics, options.resample, &mut notes)?;
         if !options.trust_units {
             checks::time_unit(&layout, grid.step)?;
         }
         notes.extend(checks::leave_out_zero_torques(&mut layout, &statistics, options));
         notes.extend(checks::content(&layout, &statistics, options)?);
+        Self::of_grid((layout, statistics, grid), rows, moving, options, notes, watch)
+    }
+
+    /// Filters and records the rows on their grid.
+    fn of_grid(
+        (mut layout, statistics, mut grid): (Layout, LogStatistics, Grid),
+        mut rows: Spool,
+        moving: &[usize],
+        options: &Options,
+        mut notes: Vec<String>,
+        watch: &mut dyn FnMut(f64),
+    ) -> Result<Self> {
+        let mut before = notes.clone();
         let saturation = checks::saturation(&layout, &statistics, options)?;
         notes.extend(saturation.notes);
         let record = Record::new(&layout, &statistics, saturation.limits);
@@ -256,8 +269,14 @@ impl PreparedLog {
             ));
         }
         recorder.run(&grid, delay, &mut rows, kernel, &mut |share| watch(READ + (1.0 - READ) * share))?;
-        drop(rows);
         let Recorder { records, speeds, slips, .. } = recorder;
+        if let Some(note) = checks::leave_out_late_velocities(&mut layout, &statistics, &slips[0]) {
+            // Without these columns, other joints can determine the cut-off.
+            let grid = Grid::new(&layout, &statistics, options.resample, &mut Vec::new())?;
+            before.push(note);
+            return Self::of_grid((layout, statistics, grid), rows, moving, options, before, watch);
+        }
+        drop(rows);
         if !options.trust_units {
             let kinds = [(Derivative::Velocity, &layout.dq), (Derivative::Acceleration, &layout.ddq)];
             for ((of, places), slips) in kinds.into_iter().zip(&slips) {

@@ -182,6 +182,7 @@ impl<'l> Recorder<'l> {
             for (k, speed) in speeds.iter_mut().enumerate() {
                 *speed = speed.max(row[nq + k].abs());
                 slips[0][k].add(state.v[k], state.derived[k]);
+                slips[0][k].add_slope(state.v[k], state.derived[k], state.derived_a[k]);
                 slips[1][k].add(state.a[k], state.derived_a[k]);
             }
             for source in [state.row, state.raw] {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::consistency::significant;
 use crate::warning::{Coded, Warnings};
 
 /// Largest number of names in a message; the others are counted.
@@ -46,6 +47,8 @@ pub enum Warning {
         /// Number of reversals that are needed.
         needed: usize,
     },
+    /// Mechanism with loops, a floating base or joints of several coordinates, whose errors of model and sensors are not searched for.
+    NoDiagnosis,
     /// Combinations of unknowns that the motion does not excite.
     NotExcited {
         /// Number of combinations.
@@ -182,6 +185,7 @@ impl Coded for Warning {
             Self::RotorsNotSeparated { .. } => "rotors-not-separated",
             Self::ShortLog { .. } => "short-log",
             Self::NotDiagnosed { .. } => "not-diagnosed",
+            Self::NoDiagnosis => "no-diagnosis",
             Self::NotExcited { .. } => "not-excited",
             Self::NotMeasured { .. } => "not-measured",
             Self::GuessedPrior { .. } => "guessed-prior",
@@ -240,6 +244,10 @@ impl fmt::Display for Warning {
             Self::NotDiagnosed { needed } => write!(
                 f,
                 "no joint reverses {needed} times in the log: lags, zeros, lengths and gravity are not checked; record a longer motion"
+            ),
+            Self::NoDiagnosis => f.write_str(
+                "lags, zeros, lengths, gravity, signs and the order of the torques are not checked for mechanisms with loops, a \
+                 floating base or joints of several coordinates",
             ),
             Self::NotExcited { missing, of, kind, names } => {
                 let named = names[..names.len().min(NAMED)].join(", ");
@@ -333,12 +341,13 @@ impl fmt::Display for Warning {
             ),
             Self::Implausible { links, robot } => {
                 let heavy: Vec<String> =
-                    links.iter().map(|(name, mass)| format!("{name} ({mass:.0} kg)")).collect();
+                    links.iter().map(|(name, mass)| format!("{name} ({} kg)", significant(*mass, 2))).collect();
                 write!(
                     f,
-                    "a link is implausibly heavy: {}, more than three times the whole robot (about {robot:.0} kg); its \
+                    "a link is implausibly heavy: {}, more than three times the whole robot (about {} kg); its \
                      combinations with other parameters may still be right",
-                    heavy.join(", ")
+                    heavy.join(", "),
+                    significant(*robot, 2)
                 )
             }
             Self::Impossible { bodies } => {

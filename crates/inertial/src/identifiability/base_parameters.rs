@@ -8,8 +8,11 @@ use crate::{Error, Result};
 const MOST_COEFFICIENTS: usize = 1_000_000;
 
 /// Rounding error of the entries of null vectors of a geometry in double precision. A rotation matrix from a file has
-/// errors of 2e-16 in each entry; a chain of a few rotations stays below 50 times that.
-const DOUBLES: f64 = 1e-14;
+/// errors of 2e-16 in each entry; a chain of a few rotations stays below 150 times that.
+const DOUBLES: f64 = 3e-14;
+
+/// Error of restored relations, relative to [`DOUBLES`], up to which they only removed the rounding of doubles.
+const SAME_DOUBLES: f64 = 2.0;
 
 /// Ratio of the smallest entry that remains to the rounding error below which entries are dropped. Entries between the
 /// two may be intended or not, so nothing is dropped if there are any.
@@ -50,7 +53,7 @@ impl EntryScale {
     /// intended to be zero moved as well.
     pub fn of_repaired(units: Vec<f64>, distance: f64) -> Self {
         let error = DOUBLES.max(REPAIR_ERROR * distance);
-        Self { units, error, moved: error > DOUBLES }
+        Self { units, error, moved: error > SAME_DOUBLES * DOUBLES }
     }
 }
 

@@ -210,7 +210,7 @@ impl Planner<'_> {
                 Surd::recognize(body.drive.offset),
             ),
         };
-        plan.align = self.align(index, &plan, tolerance);
+        plan.align = self.align(index, &plan, tolerance, open);
         // Small offsets matter in mechanisms with loops; the loop analysis corrects their rounding errors.
         let length = if self.mechanism.loops().is_empty() { tolerance } else { ROUNDING } * self.size;
         let slack = slack(self.mechanism, self.size);
@@ -229,8 +229,8 @@ impl Planner<'_> {
     }
 
     /// Aligns the axis with the parent's axis (or a rotor's axis with its joint's axis) if it is special within the
-    /// tolerance.
-    fn align(&self, index: usize, plan: &BodyPlan, tolerance: f64) -> Align {
+    /// tolerance. `open` is the rounding error of the frames in the file.
+    fn align(&self, index: usize, plan: &BodyPlan, tolerance: f64, open: f64) -> Align {
         let body = &self.mechanism.bodies()[index];
         let parent = self.parent(index);
         if !plan.pivoting.has_axis() {
@@ -266,7 +266,9 @@ impl Planner<'_> {
             return Align::No;
         }
         let (x, y) = (parent.frame.column(0).dot(&c), parent.frame.column(1).dot(&c));
-        let azimuth = Angle::recognize(value(y).atan2(value(x)), tolerance);
+        // About a hinge, the azimuth is measured from an axis of the link's frame, which may have any direction.
+        let is_arbitrary = parent.pivoting != Pivoting::Prismatic;
+        let azimuth = Angle::recognize(value(y).atan2(value(x)), if is_arbitrary { open } else { tolerance });
         // A special azimuth in the plane perpendicular to the axis is made exact too: for a sliding parent it is a
         // direction of the parent's own parent.
         let (cos, sin) = azimuth.cos_sin::<Real>();

@@ -45,6 +45,7 @@ mod mjcf;
 mod mjcf_static;
 mod momentum;
 mod mujoco;
+mod near_special;
 mod null_space;
 mod number_formats;
 mod open_chains;

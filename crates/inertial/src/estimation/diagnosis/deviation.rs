@@ -12,6 +12,8 @@ use crate::mechanism::Mechanism;
 pub enum DeviationKind {
     /// Lag of the torques, or of the readings of a force/torque sensor, behind the motion (s).
     Lag,
+    /// Lag of the torque of one joint behind the motion (s).
+    JointLag,
     /// Angle between the base and its orientation in the model (rad), from a change of the direction of gravity.
     Tilt,
     /// Error of the zero position of a joint (rad or m).

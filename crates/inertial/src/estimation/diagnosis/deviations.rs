@@ -24,6 +24,9 @@ const STEP: f64 = 1e-4;
 /// Squared share of a column that is independent of the unknowns, below which it cannot be distinguished from them.
 const SEEN: f64 = 1e-6;
 
+/// Range of a joint relative to the widest, below which no spring is searched for: the position controller of a held joint acts like one.
+const HELD: f64 = 0.03;
+
 /// Ratio to which another lag must reduce the relative squared residual.
 const FALL: f64 = 0.7;
 
@@ -66,6 +69,8 @@ fn candidates(
     // towards zero.
     let mut out =
         vec![Candidate { kind: DeviationKind::Lag, of: None, column: rate.iter().map(|x| -x).collect() }];
+    let ranges: Vec<f64> = (0..nv).map(|joint| range(excerpt.q.iter().skip(joint).step_by(nv))).collect();
+    let widest = ranges.iter().copied().fold(0.0, f64::max);
     let gravity = mechanism.gravity();
     if gravity.norm() > 0.0 {
         for (name, axis) in [("x", Vector3::x()), ("y", Vector3::y())] {
@@ -87,11 +92,22 @@ fn candidates(
             column: derivative(moved, -STEP),
         });
         let own = |(k, x): (usize, &f64)| if k % nv == joint { *x } else { 0.0 };
+        if nv > 1 {
+            let late = |(k, x): (usize, &f64)| if k % nv == joint { -x } else { 0.0 };
+            out.push(Candidate {
+                kind: DeviationKind::JointLag,
+                of: Some(name.clone()),
+                column: rate.iter().enumerate().map(late).collect(),
+            });
+        }
         out.push(Candidate {
             kind: DeviationKind::Gain,
             of: Some(name.clone()),
             column: predicted.iter().enumerate().map(own).collect(),
         });
+        if ranges[joint] < HELD * widest {
+            continue;
+        }
         // The unknowns contain no offset if the data need none: the column is that of the position about its mean.
         let mean = excerpt.q.iter().skip(joint).step_by(nv).sum::<f64>() / excerpt.count.max(1) as f64;
         let about_mean = |(k, x): (usize, &f64)| if k % nv == joint { *x - mean } else { 0.0 };
@@ -111,6 +127,13 @@ fn candidates(
         });
     }
     Ok(out)
+}
+
+/// Returns the difference between the largest and the smallest value.
+fn range<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+    high - low
 }
 
 /// Returns the columns of viscous friction of the joints whose joint model has none. Friction that was left out because of a lag would
@@ -222,7 +245,7 @@ pub(crate) fn deviations(
     let known = out.len();
     for (k, candidate) in candidates.iter().enumerate().skip(known) {
         let (unknowns, residual) = match candidate.kind {
-            DeviationKind::Lag => (&with_omitted, &residual_of_lag),
+            DeviationKind::Lag | DeviationKind::JointLag => (&with_omitted, &residual_of_lag),
             _ => (&unknowns, &residual),
         };
         let own = left(unknowns, n + k)?;

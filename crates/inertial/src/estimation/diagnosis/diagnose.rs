@@ -29,6 +29,8 @@ const SMALL_SHARE: f64 = 0.005;
 /// looks like a gain of up to 12 % on clean logs of four arms.
 const LARGE_GAIN: f64 = 0.15;
 const SHARE_OF_GAIN: f64 = 0.02;
+/// Smallest error of a torque constant that is reported.
+const LEAST_GAIN: f64 = -0.6;
 /// Smallest share of the squared residual of its joint that a spring must explain (clean logs of four arms show at most 0.14), and
 /// the ratio by which it must exceed every other deviation.
 const SHARE_OF_SPRING: f64 = 0.5;
@@ -36,6 +38,8 @@ const SPRING_OVER_OTHERS: f64 = 1.5;
 /// Squared ratio of a spring's stiffness to its standard error from which a smaller share is sufficient: masses and offsets explain
 /// most of the torque of a spring over a small range.
 const EVIDENCE_OF_SPRING: f64 = 400.0;
+/// Ratio by which the lag of one torque must exceed that of all torques in the share that it explains.
+const JOINT_OVER_ALL: f64 = 1.5;
 /// Share that a lag must explain to be corrected. The correction is harmless if noise hides most of the effect.
 const SHARE_OF_LAG: f64 = 0.01;
 /// Squared ratio of the remaining lag to its standard error, from which a corrected lag is corrected once more.
@@ -64,7 +68,7 @@ impl DeviationKind {
     /// Returns the range of values that are reported; larger ones exceed the validity of the linearization at the estimate.
     fn range(self) -> RangeInclusive<f64> {
         match self {
-            Self::Lag => 0.005..=0.5,
+            Self::Lag | Self::JointLag => 0.005..=0.5,
             Self::Tilt | Self::Zero => 0.035..=0.8,
             Self::Length => 0.02..=0.5,
             // Larger errors appear in the residual; friction that changes can look like a gain of several hundred percent.
@@ -75,7 +79,7 @@ impl DeviationKind {
 }
 
 /// Diagnoses a result of these equations (the [chosen](Equations::chosen) ones) from samples of its logs: adds deviations, and
-/// reasons where the verdict needs them. Results of mechanisms with loops or with joints of several coordinates are not changed.
+/// reasons where the verdict needs them. Results of mechanisms with loops or with joints of several coordinates get a warning only.
 pub fn diagnose(
     equations: &Equations<'_>,
     result: &mut Identification,
@@ -85,6 +89,9 @@ pub fn diagnose(
 ) -> Result<()> {
     let mechanism = equations.mechanism();
     if !can_diagnose(equations, excerpt) {
+        if excerpt.len() >= FEWEST {
+            result.warnings.push(Warning::NoDiagnosis);
+        }
         return Ok(());
     }
     let names = equations.row_names();
@@ -194,7 +201,12 @@ fn named(found: &[Deviation], joints: usize) -> Option<&Deviation> {
         let candidates = found.iter().filter(|d| d.counts() && (d.kind == DeviationKind::Spring) == springs);
         candidates.max_by(|a, b| a.explains.total_cmp(&b.explains))
     };
-    let other = most(false);
+    // The lag of all torques is also a lag of each.
+    let of_all = found.iter().find(|d| d.kind == DeviationKind::Lag && d.counts());
+    let other = most(false).map(|other| match of_all {
+        Some(lag) if other.kind == DeviationKind::JointLag && !other.outweighs(lag) => lag,
+        _ => other,
+    });
     let spring = most(true).filter(|spring| {
         (spring.explains * joints as f64 >= SHARE_OF_SPRING || spring.evidence() >= EVIDENCE_OF_SPRING)
             && other.is_none_or(|other| spring.explains > SPRING_OVER_OTHERS * other.explains)
@@ -296,13 +308,20 @@ impl Deviation {
         let is_large_gain = self.kind == DeviationKind::Gain && self.value.abs() >= LARGE_GAIN;
         let share = if is_large_gain { SHARE_OF_GAIN } else { SHARE };
         let evident = self.is_evident(EVIDENCE, share) || self.is_evident(EVIDENCE_ALONE, SMALL_SHARE);
-        evident && self.kind.range().contains(&self.value.abs())
+        // A drive whose torque is less than half of the logged one is improbable: friction that changes with the load looks like it.
+        let is_possible = self.kind != DeviationKind::Gain || self.value > LEAST_GAIN;
+        evident && is_possible && self.kind.range().contains(&self.value.abs())
     }
 
     /// Returns whether this is a lag that is significant and explains enough of the residual to be corrected.
     pub fn is_certain_lag(&self) -> bool {
         let certain = self.value.abs() >= LEAST_LAG && self.is_evident(EVIDENCE, SHARE_OF_LAG);
         certain && self.kind == DeviationKind::Lag
+    }
+
+    /// Returns whether this lag of one torque explains much more than the lag of all torques.
+    fn outweighs(&self, lag: &Self) -> bool {
+        self.explains > JOINT_OVER_ALL * lag.explains
     }
 
     /// Returns the squared ratio of the value to its standard error.
@@ -318,8 +337,11 @@ impl Deviation {
 impl Identification {
     /// Returns the lag of the torques if it is significant and explains more of the residual than any other deviation except springs.
     pub fn certain_lag(&self) -> Option<&Deviation> {
-        let others = self.deviations.iter().filter(|d| d.kind != DeviationKind::Spring);
-        others.max_by(|a, b| a.explains.total_cmp(&b.explains)).filter(|most| most.is_certain_lag())
+        let of_joints = |d: &&Deviation| d.kind == DeviationKind::JointLag;
+        let others = self.deviations.iter().filter(|d| d.kind != DeviationKind::Spring && !of_joints(d));
+        let most = others.max_by(|a, b| a.explains.total_cmp(&b.explains))?;
+        let late = self.deviations.iter().filter(of_joints).any(|d| d.counts() && d.outweighs(most));
+        (most.is_certain_lag() && !late).then_some(most)
     }
 
     /// Returns the remaining lag after a correction, if it is significant.
@@ -414,6 +436,13 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
                 number(1e3)
             ),
         ),
+        DeviationKind::JointLag => (
+            ReasonCode::Lag,
+            format!(
+                "the torque of {of} lags the motion by {} ms; {share}; align its clock or filter with those of the other joints",
+                number(1e3)
+            ),
+        ),
         DeviationKind::Tilt => (
             ReasonCode::Gravity,
             format!(
@@ -432,9 +461,11 @@ fn reason(deviation: &Deviation) -> (ReasonCode, String) {
         DeviationKind::Length => (
             ReasonCode::Length,
             format!(
-                "the model places {of} {} m too far from the previous joint; {share}; \
+                "the model places {of} {} ± {} m too {} the previous joint; {share}; \
                  measure that length",
-                number(1.0)
+                significant(value.abs(), 2),
+                significant(error, 1),
+                if value > 0.0 { "far from" } else { "close to" }
             ),
         ),
         DeviationKind::Spring => (

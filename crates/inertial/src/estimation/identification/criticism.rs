@@ -284,14 +284,16 @@ impl Criticism {
     /// Adds a reason for links heavier than the robot can be.
     pub fn check_implausible(&mut self, warning: &Warning) {
         let Warning::Implausible { links, robot } = warning else { return };
-        let heavy: Vec<String> = links.iter().map(|(name, mass)| format!("{name} ({mass:.0} kg)")).collect();
+        let heavy: Vec<String> =
+            links.iter().map(|(name, mass)| format!("{name} ({} kg)", significant(*mass, 2))).collect();
         self.add(
             ReasonCode::Mass,
             Verdict::Doubtful,
             format!(
-                "{} heavier than three times the whole robot (about {robot:.0} kg); check the gravity, the lengths and the \
+                "{} heavier than three times the whole robot (about {} kg); check the gravity, the lengths and the \
                  masses of the model, and the unit of the torques",
-                heavy.join(", ")
+                heavy.join(", "),
+                significant(*robot, 2)
             ),
         );
     }

@@ -111,6 +111,27 @@ fn coarse<'a>(angles: impl Iterator<Item = &'a f64>) -> f64 {
     if (2..LEAST).contains(&most) && alike >= MANY { 10f64.powi(-most) } else { 0.0 }
 }
 
+impl Numbers {
+    /// Adds the entries of a rotation matrix (row by row) or a quaternion. Entries that form a rotation in double precision are exact,
+    /// whatever the number of their digits (the identity).
+    pub fn add_rotation(&mut self, entries: &[f64]) {
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let is_unit = |row: &[f64]| (product(row, row) - 1.0).abs() < 4.0 * f64::EPSILON;
+        let is_exact = match entries.len() {
+            9 => {
+                let rows: Vec<&[f64]> = entries.chunks(3).collect();
+                let pairs = [(0, 1), (0, 2), (1, 2)];
+                rows.iter().all(|row| is_unit(row))
+                    && pairs.iter().all(|&(i, j)| product(rows[i], rows[j]).abs() < 4.0 * f64::EPSILON)
+            }
+            _ => is_unit(entries),
+        };
+        if !is_exact {
+            self.angles.extend(entries);
+        }
+    }
+}
+
 /// Returns whether axes are written without rounding: along a coordinate axis, or of unit length.
 fn is_exact(axes: &[f64]) -> bool {
     axes.chunks(3).all(|axis| {

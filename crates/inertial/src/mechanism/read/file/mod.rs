@@ -241,8 +241,12 @@ impl<'a> Reader<'a> {
         }
         out.lengths.extend(origin.xyz.iter().flatten());
         out.angles.extend(origin.rpy.iter().flatten());
-        out.angles.extend(origin.rotation.iter().flatten().flatten());
-        out.angles.extend(origin.quaternion.iter().flatten());
+        if let Some(rotation) = &origin.rotation {
+            out.add_rotation(rotation.as_flattened());
+        }
+        if let Some(quaternion) = &origin.quaternion {
+            out.add_rotation(quaternion);
+        }
         out.axis.extend(joint.axis.iter().flatten());
         out.axis.extend(joint.axes.iter().flatten().flatten());
         out
