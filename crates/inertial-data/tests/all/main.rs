@@ -11,6 +11,7 @@ mod bags;
 mod episodes;
 mod filter;
 mod formats;
+mod late_velocities;
 mod prepare;
 mod reading;
 mod real_logs;

@@ -165,7 +165,7 @@ fn the_noise_of_a_slow_joint_limits_the_cutoff() {
     // The noise of the acceleration below f is that of the next test, (2π)⁴ f⁵/5 · 2·0.087²/200: half of the amplitude of 9/√2 rad/s²
     // of this joint at 3.4 Hz. The noise is estimated from a part of the spectrum.
     assert!((p.cutoff_hz.unwrap() - 3.37).abs() < 0.2, "{:?}", p.notes);
-    assert!(p.notes.iter().any(|n| n.contains("too much noise into the acceleration of ")), "{:?}", p.notes);
+    assert!(p.notes.iter().any(|n| n.contains("too much noise in the acceleration of ")), "{:?}", p.notes);
 }
 
 #[test]

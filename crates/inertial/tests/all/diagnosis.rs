@@ -89,6 +89,28 @@ fn a_lag_is_measured() {
     assert!(has(&result, ReasonCode::Lag, "ms"), "{:?}", result.reasons);
 }
 
+/// The lag of one torque was silent, or a lag of all torques was corrected instead.
+#[test]
+fn the_lag_of_one_torque_is_measured() {
+    let mechanism = model("puma560");
+    for joint in [1, 2] {
+        let mut rng = Rng(4);
+        let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(0.1, 0.5, &mut rng);
+        let nv = log.nv;
+        for k in (1..log.tau.len() / nv).rev() {
+            log.tau[k * nv + joint] = log.tau[(k - 1) * nv + joint];
+        }
+        let result = diagnosed(&mechanism, &log, Vec::new());
+        let name = &mechanism.velocity_names()[joint];
+        let own = |d: &&Deviation| d.kind == DeviationKind::JointLag && d.of.as_ref() == Some(name);
+        let lag = result.deviations.iter().find(own).unwrap();
+        // Five standard errors plus the effect of the curvature of the torques over the lag.
+        assert!((lag.value - 0.02).abs() < 5.0 * lag.std_error + 0.002, "{lag:?}");
+        assert!(has(&result, ReasonCode::Lag, name), "{:?}", result.reasons);
+        assert!(result.certain_lag().is_none(), "{:?}", result.deviations);
+    }
+}
+
 #[test]
 fn noise_does_not_make_a_lag_smaller() {
     let mechanism = model("puma560");

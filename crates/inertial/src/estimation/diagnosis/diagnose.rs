@@ -257,11 +257,16 @@ fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[S
         .map(|(name, _)| name.as_str())
         .collect();
     if !still.is_empty() {
+        let only_these = !result.fit.iter().any(|r| counts(r) && !still.contains(&r.joint.as_str()));
         let message = format!(
             "the log has no motion of {}, but more than a quarter of the torque is not explained; check the encoder, or leave \
              the torque out if a brake holds the joint",
             still.join(", ")
         );
+        if only_these {
+            // The torque of a parked joint is arbitrary within its friction, and does not question the other joints.
+            result.remove_reasons(ReasonCode::JointResidual, Verdict::DoNotUse);
+        }
         result.add_reason(ReasonCode::Motion, Verdict::Doubtful, &message);
     }
 }

@@ -346,6 +346,13 @@ pub struct Identification {
 }
 
 impl Identification {
+    /// Removes the reasons with a code and a verdict, which another reason explains.
+    pub(crate) fn remove_reasons(&mut self, code: ReasonCode, verdict: Verdict) {
+        self.reasons.retain(|r| (r.code, r.verdict) != (code, verdict));
+        self.verdict =
+            self.verdict.map(|_| self.reasons.iter().map(|r| r.verdict).fold(Verdict::Good, Verdict::max));
+    }
+
     /// Adds a reason, before those of lower severity.
     pub(crate) fn add_reason(&mut self, code: ReasonCode, verdict: Verdict, text: &str) {
         self.verdict = Some(self.verdict.map_or(verdict, |own| own.max(verdict)));

@@ -153,15 +153,7 @@ impl<'m> Chosen<'m> {
         if own.is_empty() || (auto && wide.coordinates() > MOST_STRIBECK) {
             return Ok(());
         }
-        let mut found = stribeck::choose(wide, summary, &self.equations, &own)?;
-        if auto {
-            found.retain(|(_, _, determined)| *determined);
-        }
-        let own: Vec<usize> = found.iter().map(|(v, ..)| *v).collect();
-        if own.is_empty() {
-            return Ok(());
-        }
-        for (v, stribeck, _) in found {
+        for (v, stribeck) in stribeck::choose(wide, summary, &self.equations, &own)? {
             motors[v].stribeck = Some(stribeck);
         }
         let mut terms = self.equations.terms.clone();

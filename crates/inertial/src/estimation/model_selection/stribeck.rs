@@ -19,15 +19,9 @@ use crate::linalg::Svd;
 const SWEEPS: usize = 50;
 const SETTLED: f64 = 1e-6;
 
-/// Gain of the fastest stored curve relative to the best, below which the speed of the best one is determined by the data.
-const DETERMINED: f64 = 0.8;
-
 /// Finds speed and exponent of the Stribeck term of every motor by minimizing the residual of weighted least squares: each motor
 /// in turn, first over all stored speeds, then by golden-section search, until convergence. Weights are those without Stribeck
 /// terms.
-///
-/// Each curve comes with whether its speed is determined: the fastest stored curve must explain clearly less. Otherwise it describes
-/// another curvature of the friction over the whole range of speeds.
 ///
 /// `plain` are the equations without Stribeck terms.
 pub(crate) fn choose(
@@ -35,7 +29,7 @@ pub(crate) fn choose(
     summary: &Summary,
     plain: &Equations<'_>,
     motors: &[usize],
-) -> Result<Vec<(usize, StribeckCurve, bool)>> {
+) -> Result<Vec<(usize, StribeckCurve)>> {
     let narrow = summary.project(wide, plain)?;
     let weights = LeastSquares::new(plain, &narrow, Weighting::Weighted)?.weights;
     // Columns of all terms, then those of the nodes of each motor, then the forces.
@@ -56,7 +50,6 @@ pub(crate) fn choose(
     let force = rest.column(width - n - 1).into_owned();
     let mut found: Vec<StribeckCurve> =
         vec![StribeckCurve { speed: node((NODES / 2) as f64).exp(), exponent: 1.0 }; motors.len()];
-    let mut determined = vec![false; motors.len()];
     for _ in 0..SWEEPS {
         let mut moved: f64 = 0.0;
         for i in 0..motors.len() {
@@ -64,15 +57,12 @@ pub(crate) fn choose(
                 (0..motors.len()).filter(|&k| k != i).map(|k| combined(&columns[k], found[k])).collect();
             let own = without(&others, &columns[i])?;
             let force = without(&others, &DMatrix::from_columns(std::slice::from_ref(&force)))?;
-            // Squared force that the column explains in addition to the others.
-            let gain = |stribeck: StribeckCurve| {
+            let best = search(exponents, |stribeck| {
                 let column = combined(&own, stribeck);
                 let size = column.norm_squared();
+                // Squared force that the column explains in addition to the others.
                 if size > 0.0 { column.dot(&force.column(0)).powi(2) / size } else { 0.0 }
-            };
-            let best = search(exponents, gain);
-            let fastest = StribeckCurve { speed: node((NODES - 1) as f64).exp(), ..best };
-            determined[i] = gain(fastest) < DETERMINED * gain(best);
+            });
             moved = moved.max(if best.exponent == found[i].exponent {
                 (best.speed / found[i].speed).ln().abs()
             } else {
@@ -84,8 +74,7 @@ pub(crate) fn choose(
             break;
         }
     }
-    let curves = found.into_iter().zip(determined);
-    Ok(motors.iter().zip(curves).map(|(&motor, (curve, determined))| (motor, curve, determined)).collect())
+    Ok(motors.iter().copied().zip(found).collect())
 }
 
 /// Returns the column of a Stribeck curve, interpolated from those at the nodes.
