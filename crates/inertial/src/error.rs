@@ -95,7 +95,7 @@ pub enum Error {
         found: usize,
     },
     /// A number outside its range.
-    #[error("{what} is {value}, expected {expected}")]
+    #[error("{what} is {}, expected {expected}", shown(*value))]
     InvalidValue {
         /// Quantity.
         what: String,
@@ -190,4 +190,9 @@ pub fn nearest_hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str
         Some((d, nearest)) if d * 2 <= name.chars().count() => format!("; the nearest is {nearest}"),
         _ => String::new(),
     }
+}
+
+/// Returns the text of a number, with an exponent if all its digits would be zeros or noise.
+fn shown(x: f64) -> String {
+    if x.abs() < 1e16 { x.to_string() } else { format!("{x:e}") }
 }

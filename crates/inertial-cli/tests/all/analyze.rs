@@ -79,7 +79,7 @@ fn comparison_with_a_floating_base_lists_lost_parameters() {
     let forces = value["comparison"]["forces"].as_array().unwrap();
     assert_eq!(forces.iter().filter(|f| f["predicted"] == true).count(), 1);
     let back = run(&["analyze", "builtin:cheetah-leg", "--base", "floating", "--compare", "fixed"]);
-    assert!(back.stdout.contains("everything that is identifiable there"), "{}", back.stdout);
+    assert!(back.stdout.contains("every combination that is identifiable there"), "{}", back.stdout);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn comparisons_list_as_many_parameters_as_they_count() {
     let comparison = run(&[&args[..], &["--json"]].concat()).json()["comparison"].clone();
     let (lost, listed) = (&comparison["lost"], comparison["lost_base_parameters"].as_array().unwrap().len());
     let told = format!(
-        "{listed} base parameters of it are not determined here; {lost} combinations are missing to determine them:\n"
+        "{listed} base parameters of it are not determined here; {lost} combinations are missing for them:\n"
     );
     let lines = words.split_once(&told).unwrap_or_else(|| panic!("{told}{words}")).1;
     assert_eq!(lines.lines().take_while(|l| l.starts_with("  ")).count(), listed);

@@ -56,7 +56,7 @@ fn a_torque_lag_is_estimated_corrected_and_reported() {
     let all = |run: &crate::common::Run| run.json()["relative_rms"].as_f64().unwrap();
     let kept = run(&["validate", &model, &late, "--json"]);
     assert!(
-        kept.stderr.contains("ms later than the motion, as ") && kept.stderr.contains("--lag 0"),
+        kept.stderr.contains("ms later than the motion; ") && kept.stderr.contains("--lag 0"),
         "{}",
         kept.stderr
     );

@@ -371,7 +371,7 @@ fn impossible_flight_designs_are_refused_in_one_line() {
         (
             &file,
             &["--duration", "2", "--rate", "5"],
-            "no motion of 2 s with knots each 1 s within the limits excites",
+            "no motion of 2 s with knots every 1 s within the limits excites",
         ),
         (&file, &["--noise", "dq=1e-4"], "noise of the base's twist"),
         (&file, &["--noise", "tau=1"], "there is no column tau"),

@@ -76,7 +76,7 @@ const TORQUE: usize = 8;
 fn a_joint_without_torques_fails_validation() {
     let folder = Folder::new();
     let header = log(600).lines().next().unwrap().to_owned();
-    assert_eq!(header.split(',').nth(TORQUE), Some("tau.joint2"), "{header}");
+    assert_eq!(header.split(',').nth(TORQUE), Some("tau2"), "{header}");
     let empty = |_: usize, column: usize, cell: &str| match column {
         TORQUE => String::new(),
         _ => cell.to_owned(),
