@@ -7,7 +7,7 @@ use inertial::spatial::{
     Field, Motion, Parameters, Pose, gradient_rate, pull_gradient, rotation_from_quaternion, transfer_matrix,
     transfer_rate,
 };
-use nalgebra::Vector3;
+use nalgebra::{DMatrix, Vector3};
 use num_traits::{One, Zero};
 use proptest::prelude::*;
 
@@ -106,8 +106,11 @@ proptest! {
     /// Elimination finds the rank, reduced rows and null space of a product of random factors with known inner dimension.
     #[test]
     fn elimination_finds_the_rank(rows in 1usize..12, columns in 1usize..12, inner in 0usize..6, seed: u64) {
-        check_elimination::<First>(rows, columns, inner, seed);
-        check_elimination::<f64>(rows, columns, inner, seed);
+        check_elimination::<First>(rows, columns, inner, seed, &[Pivot::First, Pivot::Largest]);
+        // Rounding errors grow with the pivots and with the condition number of the factors, which are random.
+        if condition(rows, columns, inner, seed) < 1e4 {
+            check_elimination::<f64>(rows, columns, inner, seed, &[Pivot::Largest]);
+        }
     }
 }
 
@@ -119,15 +122,26 @@ fn num_integer(a: i64, b: i64) -> i64 {
     a.max(1)
 }
 
-fn check_elimination<T: Number>(rows: usize, columns: usize, inner: usize, seed: u64) {
+/// Returns random factors with `inner` columns.
+fn factors<T: Number>(rows: usize, columns: usize, inner: usize, seed: u64) -> [Vec<Vec<T>>; 2] {
     let mut source = SplitMix::new(seed);
-    let mut factor = |n: usize| {
-        (0..n).map(|_| (0..inner).map(|_| T::random(&mut source)).collect()).collect::<Vec<Vec<T>>>()
+    [rows, columns].map(|n| (0..n).map(|_| (0..inner).map(|_| T::random(&mut source)).collect()).collect())
+}
+
+/// Returns the product of the condition numbers of these factors.
+fn condition(rows: usize, columns: usize, inner: usize, seed: u64) -> f64 {
+    let of = |factor: Vec<Vec<f64>>| {
+        let values = DMatrix::from_fn(factor.len(), inner, |i, j| factor[i][j]).singular_values();
+        if values.is_empty() { 1.0 } else { values.max() / values.min() }
     };
-    let (left, right) = (factor(rows), factor(columns));
+    factors(rows, columns, inner, seed).map(of).iter().product()
+}
+
+fn check_elimination<T: Number>(rows: usize, columns: usize, inner: usize, seed: u64, policies: &[Pivot]) {
+    let [left, right] = factors::<T>(rows, columns, inner, seed);
     let dot = |a: &[T], b: &[T]| a.iter().zip(b).fold(T::zero(), |s, (&x, &y)| s + x * y);
     let matrix: Vec<Vec<T>> = left.iter().map(|a| right.iter().map(|b| dot(a, b)).collect()).collect();
-    for policy in [Pivot::First, Pivot::Largest] {
+    for &policy in policies {
         let mut span = Echelon::new(columns, policy);
         for row in &matrix {
             span.insert(row);
