@@ -67,6 +67,14 @@ impl Error {
             Self::Data(error @ inertial_data::Error::Columns { absent: Some(AbsentColumn::Time), .. }) => {
                 format!("{error}; {} sets the sampling rate (Hz) of a log without times", spell("rate"))
             }
+            Self::Data(
+                error @ inertial_data::Error::Columns { absent: Some(AbsentColumn::JointColumn), .. },
+            ) => {
+                format!(
+                    "{error}; {} takes a map of the names, which the command 'columns' prints",
+                    spell("columns")
+                )
+            }
             Self::Data(error @ inertial_data::Error::Units { .. }) => format!(
                 "{error}; {} takes a map with units, {} accepts the values as they are",
                 spell("columns"),

@@ -90,6 +90,13 @@ pub enum Note {
     EffortNotHeld(Vec<String>),
     /// Joint terms that cannot be distinguished from the inertia of links.
     ActLikeLinks(Vec<String>),
+    /// Unknown whose expected standard error grows by a factor if the torques have offsets.
+    OffsetsMatter {
+        /// Name of the unknown.
+        name: String,
+        /// Factor of the standard error.
+        factor: f64,
+    },
     /// Floating base that is held still during a design.
     BaseHeld,
     /// Lag of the torques behind the motion that was corrected.
@@ -166,6 +173,7 @@ impl Coded for Note {
             Self::HeldStill(_) => "held-still",
             Self::EffortNotHeld(_) => "effort-not-held",
             Self::ActLikeLinks(_) => "act-like-links",
+            Self::OffsetsMatter { .. } => "offsets-matter",
             Self::BaseHeld => "base-held",
             Self::Lag { .. } => "lag",
             Self::SensorLag { .. } => "sensor-lag",
@@ -259,6 +267,12 @@ impl Note {
             Self::EffortNotHeld(names) => format!(
                 "the friction of {} in the model reaches the effort limit, which is therefore not enforced: check both",
                 names.join(", ")
+            ),
+            Self::OffsetsMatter { name, factor } => format!(
+                "with unknown offsets of the torques, which identifications estimate unless the data show that there are none, \
+                 standard errors are up to {} times as large ({name}); {} designs for them",
+                significant(*factor, 2),
+                spell("offset")
             ),
             Self::ActLikeLinks(names) => {
                 format!(

@@ -80,6 +80,8 @@ pub enum AbsentColumn {
     Time,
     /// Position of a joint in a log that names its joints: the joint can be locked.
     JointPosition,
+    /// Another position or torque of a joint: a column map can assign a column with another name.
+    JointColumn,
 }
 
 /// Error of the crate. Every message is one line with the location, the problem and the remedy.

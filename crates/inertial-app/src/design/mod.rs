@@ -7,7 +7,7 @@ mod subject;
 use inertial::dynamics::ClosedMechanism;
 use inertial::excitation::{
     Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, ModelAggregation, Profile,
-    Progress as Step, coordinates, design,
+    Progress as Step, certify, coordinates, design,
 };
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, Mechanism};
@@ -18,7 +18,7 @@ use crate::choice::{self, Combinations, Friction, Goal, Shape};
 use crate::note::SearchEnd;
 use crate::progress::Unit;
 use crate::setting::Setting;
-use crate::{Context, Error, Located, Model, Result, ensure_option};
+use crate::{Context, Error, Located, Model, Note, Result, ensure_option};
 pub use outcome::{CriterionValue, Format, Outcome};
 use subject::{collisions, measured, on_plate, subject};
 
@@ -202,7 +202,37 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     drop(work);
     let found = found.at(&model.label)?;
     let end = if found.converged { SearchEnd::Converged } else { search.end().unwrap_or(SearchEnd::Steps) };
-    Ok(Outcome::new(options, model, found, end))
+    let offsets = offsets_matter(options, model, &found, context).at(&model.label)?;
+    let mut outcome = Outcome::new(options, model, found, end);
+    outcome.warnings.0.extend(offsets);
+    Ok(outcome)
+}
+
+/// Growth of a standard error due to unknown offsets from which it is noted.
+const OFFSETS_MATTER: f64 = 5.0;
+
+/// Returns a note if unknown offsets of the torques, which the design leaves out, would make an expected standard error much larger.
+fn offsets_matter(
+    own: &Options,
+    model: &Model,
+    found: &Design,
+    context: &Context<'_>,
+) -> Result<Option<Note>> {
+    let has_offsets = own.offset || own.friction == Friction::Asymmetric;
+    if has_offsets || !own.prior_summary.is_empty() || measured(own, &model.mechanism) == Measured::Momentum {
+        return Ok(None);
+    }
+    let own = Options { offset: true, ..own.clone() };
+    let plate = on_plate(&own, model)?;
+    let wide = subject(&own, model, plate.as_ref(), context)?;
+    let wide = certify(&wide, &found.trajectory, own.rate)?;
+    let (before, after) = (&found.certificate, &wide);
+    let growth = before.base_parameters.iter().filter(|e| !e.weak).filter_map(|e| {
+        let other = after.base_parameters.iter().find(|other| other.name == e.name)?;
+        Some((&e.name, other.std_error / e.std_error)).filter(|(_, factor)| factor.is_finite())
+    });
+    let most = growth.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, factor)| *factor > OFFSETS_MATTER);
+    Ok(most.map(|(name, factor)| Note::OffsetsMatter { name: name.clone(), factor }))
 }
 
 /// Designs a motion that determines the parameters from measured forces.

@@ -91,11 +91,8 @@ impl Columns {
             if q[k].is_none() && (k >= base_q || posed || options.base_pose == Requirement::Required) {
                 let message = missing(&name, &q_names, k);
                 let is_named = k >= base_q && style("q") == Style::Named;
-                return Err(if is_named {
-                    Error::absent(Place::file(file), message, AbsentColumn::JointPosition)
-                } else {
-                    error(message)
-                });
+                let absent = if is_named { AbsentColumn::JointPosition } else { AbsentColumn::JointColumn };
+                return Err(Error::absent(Place::file(file), message, absent));
             }
         }
         let mut tau = optional("tau");
@@ -114,7 +111,8 @@ impl Columns {
             for k in (base_v..v_names.len()).filter(|&k| tau[k].is_none() && required[k]) {
                 let name = name_of("tau", &v_names, base_v, k);
                 if !accepted {
-                    return Err(error(missing(&name, &v_names, k)));
+                    let message = missing(&name, &v_names, k);
+                    return Err(Error::absent(Place::file(file), message, AbsentColumn::JointColumn));
                 }
                 notes.push(format!(
                     "there is no column {name}: the torque of {} counts as not measured",

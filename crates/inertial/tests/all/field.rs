@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use inertial::linalg::{Echelon, First, Gf, Number, Pivot, Second, Shadow, SplitMix};
+use inertial::linalg::{Echelon, First, Gf, Number, Pivot, Second, Shadow, SplitMix, singular_values};
 use inertial::spatial::{
     Field, Motion, Parameters, Pose, gradient_rate, pull_gradient, rotation_from_quaternion, transfer_matrix,
     transfer_rate,
@@ -131,8 +131,9 @@ fn factors<T: Number>(rows: usize, columns: usize, inner: usize, seed: u64) -> [
 /// Returns the product of the condition numbers of these factors.
 fn condition(rows: usize, columns: usize, inner: usize, seed: u64) -> f64 {
     let of = |factor: Vec<Vec<f64>>| {
-        let values = DMatrix::from_fn(factor.len(), inner, |i, j| factor[i][j]).singular_values();
-        if values.is_empty() { 1.0 } else { values.max() / values.min() }
+        let matrix = DMatrix::from_fn(factor.len(), inner, |i, j| factor[i][j]);
+        let values = if matrix.is_empty() { Vec::new() } else { singular_values(&matrix).unwrap() };
+        values.first().zip(values.last()).map_or(1.0, |(largest, smallest)| largest / smallest)
     };
     factors(rows, columns, inner, seed).map(of).iter().product()
 }
