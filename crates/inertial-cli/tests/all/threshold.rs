@@ -81,10 +81,12 @@ fn a_joint_without_torques_fails_validation() {
         TORQUE => String::new(),
         _ => cell.to_owned(),
     };
+    // Logs that name their joints may lack a torque: a gripper often has no sensor.
+    let named = "t,q.joint1,q.joint2,dq.joint1,dq.joint2,ddq.joint1,ddq.joint2,tau.joint1,tau.joint2";
     let cut = |line: &str| line.rsplit_once(',').unwrap().0.to_owned() + "\n";
     let logs = [
         folder.file("empty.csv", changed(empty)),
-        folder.file("absent.csv", log(600).lines().map(cut).collect::<String>()),
+        folder.file("absent.csv", log(600).replacen(&header, named, 1).lines().map(cut).collect::<String>()),
     ];
     for log in &logs {
         let found = run(&["validate", MODEL, log, "--threshold", "1e9", "--json"]);
