@@ -225,7 +225,12 @@ class Call:
 
     def identify(self, logs: Log | Iterable[Log]) -> Identified:
         """Runs the identification with these logs; the options of the call may name further ones."""
+        before = self._summaries
         self.given["logs"] = self.logs(logs)
+        if self._summaries - before == len(self.given["logs"]) and "validate" not in self.given:
+            # The logs of a summary have been read with these options; a summary itself has no columns.
+            for name in ("columns", "topic"):
+                self.given.pop(name, None)
         for name in ("validate", "unloaded", "loaded"):
             if name in self.given:
                 self.given[name] = self.logs(self.given[name])
