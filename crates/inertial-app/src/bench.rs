@@ -9,7 +9,7 @@ use inertial::estimation::{
     Weighting,
 };
 use inertial::excitation::{Columns, Criterion, Evaluator, States};
-use inertial::identifiability::certificate::Question;
+use inertial::identifiability::certificate::RankProblem;
 use inertial::identifiability::drng::numeric_null_vectors;
 use inertial::identifiability::loops::Loops;
 use inertial::identifiability::{AnalyzeOptions, Experiment, Regime, Rpna, Topology, analyze};
@@ -259,7 +259,7 @@ impl Bench<'_> {
         let geometry = ExactGeometry::new(m, DEFAULT_SNAP);
         let experiment = Experiment::complete(m.base() == Base::Floating, Regime::Full);
         let order = (0..m.parameter_count()).collect();
-        let question = Question { mechanism: m, experiment: &experiment, order, seed: 1, literal: false };
+        let problem = RankProblem { mechanism: m, experiment: &experiment, order, seed: 1, literal: false };
         if let (true, Ok(topology)) = (tree, Topology::new(&geometry.to::<First>())) {
             let numbers = geometry.to::<f64>();
             self.measure("rpna", states, |_| {
@@ -274,10 +274,10 @@ impl Bench<'_> {
         })?;
         self.measure("certificate", states, |_| {
             if tree {
-                black_box(question.sampled_rank::<First>(&geometry));
+                black_box(problem.sampled_rank::<First>(&geometry));
             } else {
-                let loops = Loops::new(&question, &geometry, DEFAULT_SNAP)?;
-                black_box(question.rank_with_loops(&loops)?);
+                let loops = Loops::new(&problem, &geometry, DEFAULT_SNAP)?;
+                black_box(problem.rank_with_loops(&loops)?);
             }
             Ok(())
         })?;

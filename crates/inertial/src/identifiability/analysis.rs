@@ -8,14 +8,14 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::base_parameters::{Regrouping, Status};
-use super::certificate::{Certificate, Finding, JointTransfers, LostRelations, Question};
+use super::certificate::{Certificate, JointTransfers, LostRelations, RankProblem, RankResult};
 use super::conserved;
 use super::drng::{Principle, Reason};
 use super::experiment::Measured;
 use super::literal::{RankAsWritten, check_coarse_relations, literal_rank};
-use super::loops::LoopAnswer;
+use super::loops::LoopResult;
 use super::options::{AnalyzeOptions, Method, checked_snap, experiment, order, recursion_applies};
-use super::parts::{ClosedAnswer, Parts, rank_as_written};
+use super::parts::{ClosedResult, Parts, rank_as_written};
 use super::rpna::{Regime, Rpna};
 use super::warning::Warning;
 use crate::linalg::First;
@@ -214,15 +214,15 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
     let experiment = experiment(mechanism, options)?;
     let order = order(mechanism, &options.choose)?;
     let literal = options.snap == 0.0;
-    let question = Question { mechanism, experiment: &experiment, order, seed: options.seed, literal };
+    let problem = RankProblem { mechanism, experiment: &experiment, order, seed: options.seed, literal };
     let geometry = ExactGeometry::new(mechanism, checked_snap(options.snap)?);
     if !mechanism.loops().is_empty() || options.method == Method::Drng {
-        return analyze_closed(&question, options, &geometry);
+        return analyze_closed(&problem, options, &geometry);
     }
     let recursion = recursion_applies(mechanism, &experiment, &geometry);
-    let mut finding = match (options.method, &recursion) {
+    let mut result = match (options.method, &recursion) {
         (Method::Auto | Method::Rpna, Ok((topology, scope))) => {
-            question.by_recursion(&geometry, topology, *scope)
+            problem.by_recursion(&geometry, topology, *scope)
         }
         (Method::Rpna, Err(why)) => {
             return Err(Error::Numeric(format!(
@@ -230,28 +230,28 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
             )));
         }
         (Method::Auto, Err(why)) => {
-            let mut finding = question.by_sampling(&geometry)?;
-            let rank = finding.regrouping.rank();
-            match question.lost_relations(&geometry, rank)? {
+            let mut result = problem.by_sampling(&geometry)?;
+            let rank = result.regrouping.rank();
+            match problem.lost_relations(&geometry, rank)? {
                 None => {}
                 Some(LostRelations::WithRank(found)) => {
-                    finding = question.by_singular_values(&geometry)?;
-                    finding.warnings.push(Warning::LostRelations { written: rank, found: Some(found) });
+                    result = problem.by_singular_values(&geometry)?;
+                    result.warnings.push(Warning::LostRelations { written: rank, found: Some(found) });
                 }
                 Some(LostRelations::Unclear) => {
-                    finding
+                    result
                         .certificate
-                        .doubt("joint axes are nearly in special positions that were not restored");
-                    finding.warnings.push(Warning::LostRelations { written: rank, found: None });
+                        .make_numeric("joint axes are nearly in special positions that were not restored");
+                    result.warnings.push(Warning::LostRelations { written: rank, found: None });
                 }
             }
-            finding.warnings.push(Warning::Sampled { reason: why.to_string() });
-            finding
+            result.warnings.push(Warning::Sampled { reason: why.to_string() });
+            result
         }
-        (Method::Exact | Method::Drng, _) => question.by_sampling(&geometry)?,
-        (Method::Numeric, _) => question.by_singular_values(&geometry)?,
+        (Method::Exact | Method::Drng, _) => problem.by_sampling(&geometry)?,
+        (Method::Numeric, _) => problem.by_singular_values(&geometry)?,
     };
-    finding.warnings.extend(conserved::notes(&question, &geometry, finding.regrouping.rank()));
+    result.warnings.extend(conserved::notes(&problem, &geometry, result.regrouping.rank()));
     let rank = |tolerance: &dyn Fn(usize) -> f64| {
         let geometry = ExactGeometry::with_tolerances(mechanism, tolerance);
         Some(match &recursion {
@@ -259,21 +259,21 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
                 let found = Rpna::new(&geometry.to::<First>(), topology, *scope);
                 mechanism.parameter_count() - found.nullity(topology)
             }
-            Err(_) => question.sampled_rank::<First>(&geometry),
+            Err(_) => problem.sampled_rank::<First>(&geometry),
         })
     };
-    check_coarse_relations(&question, options.snap, &rank, &mut finding);
-    Ok(report(&question, options, &geometry, &rank, mechanism.nv(), finding))
+    check_coarse_relations(&problem, options.snap, &rank, &mut result);
+    Ok(report(&problem, options, &geometry, &rank, mechanism.nv(), result))
 }
 
 /// Analyses a mechanism with loops.
 fn analyze_closed(
-    question: &Question<'_>,
+    problem: &RankProblem<'_>,
     options: &AnalyzeOptions,
     geometry: &ExactGeometry,
 ) -> Result<Analysis> {
     let held = |l: &LoopJoint| l.predecessor.body.is_none() || l.successor.body.is_none();
-    if let (true, Some(joint)) = (options.ballistic, question.mechanism.loops().iter().find(|l| held(l))) {
+    if let (true, Some(joint)) = (options.ballistic, problem.mechanism.loops().iter().find(|l| held(l))) {
         return Err(Error::Numeric(format!(
             "loop {} ties the robot to the ground: it cannot fly freely",
             joint.name
@@ -287,38 +287,38 @@ fn analyze_closed(
     let numeric = options.method == Method::Numeric;
     let explained = matches!(options.method, Method::Auto | Method::Drng);
     // The numeric method analyses the mechanism as a whole, so that it can be compared with the other methods.
-    let parts = if numeric { None } else { Parts::new(question) };
-    let answer = match &parts {
-        Some(parts) => parts.answer(options, explained)?,
-        None => ClosedAnswer::new(question, geometry, options.snap, numeric, explained)?,
+    let parts = if numeric { None } else { Parts::new(problem) };
+    let closed = match &parts {
+        Some(parts) => parts.analyze(options, explained)?,
+        None => ClosedResult::new(problem, geometry, options.snap, numeric, explained)?,
     };
-    let ClosedAnswer { loops, dof, other_ranks, assumed } = answer;
-    let LoopAnswer { finding, explanation, repaired, .. } = loops;
+    let ClosedResult { loops, dof, other_ranks, assumed } = closed;
+    let LoopResult { result, explanation, repaired, .. } = loops;
     let rank = |tolerance: &dyn Fn(usize) -> f64| match &parts {
         Some(parts) => parts.rank_as_written(tolerance),
-        None => rank_as_written(question, tolerance),
+        None => rank_as_written(problem, tolerance),
     };
-    let mut analysis = report(question, options, geometry, &rank, dof, finding);
+    let mut analysis = report(problem, options, geometry, &rank, dof, result);
     analysis.assumed = assumed;
     let mut explanation = explanation;
     let unexplained = explanation.reasons.iter().any(|r| r.kind == Principle::Computation);
-    if unexplained && analysis.regrouping.is_listed() && question.limitation().is_some() {
+    if unexplained && analysis.regrouping.is_listed() && problem.limitation().is_some() {
         let everything = options.clone().with(|o| {
             (o.measured, o.torque_joints, o.ballistic) = (None, None, false);
         });
-        let complete = analyze(question.mechanism, &everything)?;
+        let complete = analyze(problem.mechanism, &everything)?;
         explanation.reasons =
-            question.reasons(&analysis.regrouping, explanation.reasons, &complete.null_vectors);
+            problem.reasons(&analysis.regrouping, explanation.reasons, &complete.null_vectors);
     }
     if !explanation.reasons.is_empty() {
-        let names = question.mechanism.parameter_names();
+        let names = problem.mechanism.parameter_names();
         let reasons = explanation.reasons.iter();
         analysis.null_space =
             reasons.map(|r| NullCombination::named(&names, &r.vector, r.to_string())).collect();
     }
     for reason in &explanation.reasons {
         *analysis.principles.entry(reason.principle).or_insert(0) += 1;
-        *analysis.principles_in_paper.entry(principle_in_paper(question.mechanism, reason)).or_insert(0) += 1;
+        *analysis.principles_in_paper.entry(principle_in_paper(problem.mechanism, reason)).or_insert(0) += 1;
     }
     analysis.null_vectors = explanation.reasons;
     if let Some(moved) = repaired {
@@ -359,20 +359,20 @@ fn principle_in_paper(mechanism: &Mechanism, reason: &Reason) -> &'static str {
 }
 
 fn report(
-    question: &Question<'_>,
+    problem: &RankProblem<'_>,
     options: &AnalyzeOptions,
     geometry: &ExactGeometry,
     rank_of: &RankAsWritten<'_>,
     dof: usize,
-    finding: Finding,
+    result: RankResult,
 ) -> Analysis {
-    let mechanism = question.mechanism;
-    let regrouping = finding.regrouping;
+    let mechanism = problem.mechanism;
+    let regrouping = result.regrouping;
     let rank = regrouping.rank();
     let names = mechanism.parameter_names();
     let of_model = mechanism.warnings().iter().cloned().map(Warning::Model);
-    let mut warnings: Warnings<Warning> = of_model.chain(finding.warnings).collect();
-    let rank_literal = literal_rank(question, options, geometry, rank_of, rank, &mut warnings);
+    let mut warnings: Warnings<Warning> = of_model.chain(result.warnings).collect();
+    let rank_literal = literal_rank(problem, options, geometry, rank_of, rank, &mut warnings);
     let root = mechanism.links().iter().find(|l| l.body.is_none()).map_or("ground", |l| l.name.as_str());
     let body_name =
         |b: Option<usize>| b.map_or_else(|| root.to_owned(), |b| mechanism.bodies()[b].name.clone());
@@ -396,9 +396,9 @@ fn report(
             parent: body_name(parent),
             joint: joint.name.clone(),
             joint_type: if rotor { "rotor" } else { joint.joint_type.name() },
-            velocity_span: finding.spans[block.body].velocity,
-            identifiable_span: finding.spans[block.body].identifiable,
-            transfer_freedoms: finding.freedoms[block.body],
+            velocity_span: result.spans[block.body].velocity,
+            identifiable_span: result.spans[block.body].identifiable,
+            transfer_freedoms: result.freedoms[block.body],
             parameters: own.iter().copied().zip(regrouping.status[columns].iter().copied()).collect(),
             base_parameters: regrouping.base[first..last].iter().map(|c| own[c - block.offset]).collect(),
         }
@@ -411,10 +411,10 @@ fn report(
     if !regrouping.is_listed() {
         warnings.push(Warning::NotListed { rank });
     }
-    let vectors = if finding.null_space.is_empty() && regrouping.is_listed() {
-        question.named_null_space(geometry, &regrouping)
+    let vectors = if result.null_space.is_empty() && regrouping.is_listed() {
+        problem.named_null_space(geometry, &regrouping)
     } else {
-        finding.null_space
+        result.null_space
     };
     let null_space =
         vectors.into_iter().map(|(reason, v)| NullCombination::named(&names, &v, reason)).collect();
@@ -430,15 +430,15 @@ fn report(
             loops: mechanism.loops().len(),
             rotors,
         },
-        measured: question.experiment.measured.name(),
-        total_momentum: (question.experiment.measured == Measured::Momentum)
-            .then(|| question.experiment.conservation.as_ref().map_or("any", |c| c.total.name())),
+        measured: problem.experiment.measured.name(),
+        total_momentum: (problem.experiment.measured == Measured::Momentum)
+            .then(|| problem.experiment.conservation.as_ref().map_or("any", |c| c.total.name())),
         motions: match options.regime {
             Regime::Full => "any",
             Regime::Static => "static",
             Regime::Kinetic => "kinetic",
         },
-        method: finding.method,
+        method: result.method,
         parameters: mechanism.parameter_count(),
         rank,
         rank_literal,
@@ -450,9 +450,9 @@ fn report(
         principles_in_paper: BTreeMap::new(),
         null_space,
         assumed: geometry.assumed().to_vec(),
-        certificate: finding.certificate,
+        certificate: result.certificate,
         warnings,
         regrouping,
-        transfers: finding.transfers,
+        transfers: result.transfers,
     }
 }

@@ -73,11 +73,11 @@ pub struct Certificate {
 impl Certificate {
     /// Makes the result numeric, because a pivot of the combinations may be a rounding error of the file.
     pub(super) fn withdraw(&mut self) {
-        self.doubt("a coefficient may be a rounding error of the file");
+        self.make_numeric("a coefficient may be a rounding error of the file");
     }
 
     /// Makes the result numeric, with the reason.
-    pub(super) fn doubt(&mut self, why: &str) {
+    pub(super) fn make_numeric(&mut self, why: &str) {
         self.exact = false;
         self.kind = CertificateKind::Numeric;
         self.error_probability = None;
@@ -89,7 +89,7 @@ impl Certificate {
 /// Result of one method.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct RankResult {
     /// Name of the method.
     pub method: &'static str,
     /// Base parameters with their combinations.
@@ -124,7 +124,7 @@ pub struct JointTransfers {
 
 /// Problem to be analysed, except for the geometry.
 #[derive(Debug, Clone)]
-pub struct Question<'a> {
+pub struct RankProblem<'a> {
     /// Mechanism to be analysed.
     pub mechanism: &'a Mechanism,
     /// Experiment to be analysed.
@@ -137,9 +137,9 @@ pub struct Question<'a> {
     pub literal: bool,
 }
 
-impl Question<'_> {
+impl RankProblem<'_> {
     /// Computes the result from singular values alone, with their margin.
-    pub fn by_singular_values(&self, geometry: &ExactGeometry) -> Result<Finding> {
+    pub fn by_singular_values(&self, geometry: &ExactGeometry) -> Result<RankResult> {
         let (matrix, norms) = self.numeric_rows(geometry);
         let svd = Svd::new(&matrix)?;
         let rank = svd.rank(NUMERIC_TOLERANCE);
@@ -189,7 +189,7 @@ impl Question<'_> {
         velocities: Vec<usize>,
         tolerance: f64,
         scale: &EntryScale,
-    ) -> Finding {
+    ) -> RankResult {
         let bodies = self.mechanism.bodies().len();
         let mut spans = vec![BodySpan::default(); bodies];
         for block in self.mechanism.parameter_blocks() {
@@ -226,7 +226,7 @@ impl Question<'_> {
         let regrouping = dependence.regrouping(|| {
             (0..space.width()).map(|c| space.rows().all(|r| r[c].weight() <= tolerance)).collect()
         });
-        Finding {
+        RankResult {
             null_space: Vec::new(),
             method,
             regrouping,

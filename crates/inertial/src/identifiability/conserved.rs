@@ -14,7 +14,7 @@
 
 use nalgebra::Vector3;
 
-use super::certificate::Question;
+use super::certificate::RankProblem;
 use super::experiment::{Conservation, Experiment, TotalMomentum};
 use super::warning::Warning;
 use crate::linalg::First;
@@ -60,8 +60,8 @@ fn wheel_axes(mechanism: &Mechanism, snap: f64) -> Vec<(usize, Vector3<f64>)> {
 
 /// Returns warnings about a result that depends on the masses: under a conservation law, or of a free flight of which only
 /// the motion is measured.
-pub(super) fn notes(question: &Question<'_>, geometry: &ExactGeometry, rank: usize) -> Vec<Warning> {
-    let experiment = question.experiment;
+pub(super) fn notes(problem: &RankProblem<'_>, geometry: &ExactGeometry, rank: usize) -> Vec<Warning> {
+    let experiment = problem.experiment;
     let mut out = match &experiment.conservation {
         Some(law) if law.axes.is_empty() => vec![Warning::OnlyRatios],
         Some(_) => Vec::new(),
@@ -71,11 +71,11 @@ pub(super) fn notes(question: &Question<'_>, geometry: &ExactGeometry, rank: usi
     if experiment.model_masses {
         let experiment = Experiment { model_masses: false, ..experiment.clone() };
         let generic =
-            Question { experiment: &experiment, ..question.clone() }.sampled_rank::<First>(geometry);
+            RankProblem { experiment: &experiment, ..problem.clone() }.sampled_rank::<First>(geometry);
         if generic != rank {
             out.push(Warning::SpecialMasses { generic });
         }
-    } else if question.mechanism.loops().is_empty() {
+    } else if problem.mechanism.loops().is_empty() {
         out.push(Warning::RandomMasses);
     }
     out

@@ -13,10 +13,10 @@ use num_traits::{One, Zero};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use super::base_parameters::PrintedNumber;
-use super::certificate::Question;
+use super::certificate::RankProblem;
 use super::configurations::{Site, dead_point};
 use super::lifting::Start;
-use super::probe::{Inquiry, Probe};
+use super::probe::{Probe, ProbeInputs};
 use super::random_walk::Walk;
 use crate::Result;
 use crate::linalg::{Double, Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
@@ -86,7 +86,7 @@ struct Draw {
 
 /// Evaluation of rows at random configurations.
 struct Sampler<'a> {
-    inquiry: Inquiry<'a>,
+    inputs: ProbeInputs<'a>,
     /// Number of motions through each configuration.
     directions: usize,
     /// Number of orders in time.
@@ -100,7 +100,7 @@ impl Sampler<'_> {
         let (assembled, left) = site.refine(&draw.q)?;
         let assembled = site.in_own_units(&assembled);
         let start = Start::new(&assembled, &site.dependent).map_err(|_| dead_point())?;
-        let mut probe = Probe::random(&start, self.inquiry, self.directions, source);
+        let mut probe = Probe::random(&start, self.inputs, self.directions, source);
         let (mut rows, mut velocities) = (Vec::new(), Vec::new());
         for _ in 0..self.orders {
             let advanced = probe.advance(source, |row| {
@@ -184,17 +184,17 @@ impl<const N: usize> Extended<N> {
     /// Samples a mechanism. `nearby` returns a mechanism at the distance of rounding errors with the same relations; it
     /// is called if small pivots may be rounding errors, which differ there.
     pub fn new<'a, 'm>(
-        question: &Question<'_>,
+        problem: &RankProblem<'_>,
         site: &Site<'a, 'm, N>,
         known: Known,
         nearby: impl Fn() -> Option<Nearby<'a, 'm, N>>,
     ) -> Result<Self> {
         let Known { snap, expected, blurred, closes, noise } = known;
-        let inquiry = question.inquiry();
-        let width = question.mechanism.parameter_count();
-        let mut walk = Walk::new(site.closed, site.size, question.seed);
-        let mut source = SplitMix::new(question.seed);
-        let orders = if inquiry.needs_accelerations() { 2 } else { 1 };
+        let inputs = problem.probe_inputs();
+        let width = problem.mechanism.parameter_count();
+        let mut walk = Walk::new(site.closed, site.size, problem.seed);
+        let mut source = SplitMix::new(problem.seed);
+        let orders = if inputs.needs_accelerations() { 2 } else { 1 };
         let mut matrix: Vec<Wide<N>> = Vec::new();
         let mut span = Echelon::new(width, Pivot::Largest);
         // If the rank is known, it is sufficient to keep the rows that are independent in 31 digits, and a few spare
@@ -202,11 +202,11 @@ impl<const N: usize> Extended<N> {
         let mut rough = Echelon::<Double>::new(width, Pivot::Largest);
         let (mut spare, mut all) = (SPARE_ROWS, false);
         let directions = expected.map_or(1, |rank| (rank / CONFIGURATIONS).clamp(1, MOST_DIRECTIONS));
-        let bodies = question.mechanism.bodies().len();
+        let bodies = problem.mechanism.bodies().len();
         let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); bodies];
         let mut rounded_spans = vec![Echelon::<f64>::new(6, Pivot::Largest); bodies];
         let (mut open, mut quiet) = (0.0f64, 0);
-        let sampler = Sampler { inquiry, directions, orders };
+        let sampler = Sampler { inputs, directions, orders };
         // The batch size does not depend on the number of threads.
         let together = TOGETHER[usize::from(width > LARGE)];
         // More rows than columns, so that no pivot is small by accident.
@@ -331,7 +331,7 @@ impl<const N: usize> Extended<N> {
         } else {
             spans.iter().map(Echelon::rank).collect()
         };
-        let lengths = lengths(question, site.unit);
+        let lengths = lengths(problem, site.unit);
         Ok(Self { rank, open, tolerance, truncated, rows, velocities, lengths, samples })
     }
 
@@ -353,9 +353,9 @@ impl<const N: usize> Extended<N> {
 }
 
 /// Returns for each parameter the power of `unit` that brings masses, first moments and inertias to one scale.
-fn lengths(question: &Question<'_>, unit: f64) -> Vec<f64> {
-    let mut out = vec![1.0; question.mechanism.parameter_count()];
-    for block in question.mechanism.parameter_blocks() {
+fn lengths(problem: &RankProblem<'_>, unit: f64) -> Vec<f64> {
+    let mut out = vec![1.0; problem.mechanism.parameter_count()];
+    for block in problem.mechanism.parameter_blocks() {
         for (k, x) in out[block.offset..block.offset + block.len].iter_mut().enumerate() {
             *x = match 10 - block.len + k {
                 0 => 1.0,

@@ -1,6 +1,6 @@
 //! Upper bounds of the rank of a mechanism with loops: ranks of random mechanisms with the same geometric relations.
 
-use super::certificate::Question;
+use super::certificate::RankProblem;
 use super::family::{Family, Relations};
 use super::lifting::{Stalled, Start};
 use super::probe::{Lifted, lift};
@@ -24,15 +24,15 @@ pub(super) struct Bound {
 pub(super) fn bounds<const N: usize>(
     closed: &ClosedMechanism<'_>,
     assembly: &ExactAssembly,
-    question: &Question<'_>,
+    problem: &RankProblem<'_>,
     relations: &Relations<N>,
     least: Option<usize>,
 ) -> Result<Bound, &'static str> {
     let mut out: Result<Bound, &'static str> = Err("no relations");
     for family in relations.families() {
         let (first, second) = rayon::join(
-            || bound::<{ First::PRIME }>(closed, assembly, question, &family, 1),
-            || bound::<{ Second::PRIME }>(closed, assembly, question, &family, 2),
+            || bound::<{ First::PRIME }>(closed, assembly, problem, &family, 1),
+            || bound::<{ Second::PRIME }>(closed, assembly, problem, &family, 2),
         );
         let found = first.and_then(|first| Ok((first, second?))).map(|(first, second)| Bound {
             rank: first.rank.max(second.rank),
@@ -60,7 +60,7 @@ pub(super) fn bounds<const N: usize>(
 fn bound<const P: u64>(
     closed: &ClosedMechanism<'_>,
     assembly: &ExactAssembly,
-    question: &Question<'_>,
+    problem: &RankProblem<'_>,
     family: &Family,
     seed: u64,
 ) -> Result<Bound, &'static str> {
@@ -76,7 +76,7 @@ fn bound<const P: u64>(
     if start.mobility() != closed.dof() {
         return Err("mechanisms with the same relations have another mobility");
     }
-    let found: Lifted<Gf<P>> = lift(&start, question.inquiry(), Pivot::First, seed).map_err(stuck)?;
+    let found: Lifted<Gf<P>> = lift(&start, problem.probe_inputs(), Pivot::First, seed).map_err(stuck)?;
     // Each order of a curve adds one solve of the constraints; all rows of a determinant have the same degree
     // bound.
     let (rank, order) = (found.rows.rank(), found.order + 1);

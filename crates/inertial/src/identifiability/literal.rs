@@ -1,6 +1,6 @@
 //! Rank of the geometry as written in the file, without correction of rounded numbers.
 
-use super::certificate::{Finding, Question};
+use super::certificate::{RankProblem, RankResult};
 use super::options::AnalyzeOptions;
 use super::warning::Warning;
 use crate::mechanism::ExactGeometry;
@@ -22,7 +22,7 @@ pub(super) type RankAsWritten<'a> = dyn Fn(&dyn Fn(usize) -> f64) -> Option<usiz
 
 /// Returns a warning that names the joint moved most by snapping, for the case that the combinations but not the rank
 /// changed.
-fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry) -> Option<Warning> {
+fn moved(problem: &RankProblem<'_>, meant: &ExactGeometry, literal: &ExactGeometry) -> Option<Warning> {
     let (a, b) = (meant.to::<f64>(), literal.to::<f64>());
     let far = |i: usize| {
         let (a, b) = (&a.bodies[i].placement, &b.bodies[i].placement);
@@ -35,7 +35,7 @@ fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry
         let weight = |(turned, shifted): &(f64, f64)| turned.max(shifted / size);
         weight(x).total_cmp(&weight(y))
     })?;
-    let mechanism = question.mechanism;
+    let mechanism = problem.mechanism;
     let joint = &mechanism.joints()[mechanism.bodies()[worst].joint].name;
     (turned.max(shifted / size) > LEAST_REPORTED).then(|| Warning::Moved {
         joint: joint.clone(),
@@ -47,14 +47,14 @@ fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry
 /// Computes the rank of the geometry as written; if it differs, adds a warning with the joints that cause the
 /// difference.
 pub(super) fn literal_rank(
-    question: &Question<'_>,
+    problem: &RankProblem<'_>,
     options: &AnalyzeOptions,
     geometry: &ExactGeometry,
     rank_of: &RankAsWritten<'_>,
     rank: usize,
     warnings: &mut Vec<Warning>,
 ) -> usize {
-    let mechanism = question.mechanism;
+    let mechanism = problem.mechanism;
     let literal = ExactGeometry::new(mechanism, 0.0);
     let suspects = geometry.differences(&literal);
     if suspects.is_empty() && geometry.same_gravity(&literal) {
@@ -66,7 +66,7 @@ pub(super) fn literal_rank(
     };
     if literal_rank == rank {
         if mechanism.loops().is_empty() {
-            warnings.extend(moved(question, geometry, &literal));
+            warnings.extend(moved(problem, geometry, &literal));
         }
         return rank;
     }
@@ -92,22 +92,22 @@ pub(super) fn literal_rank(
 
 /// Withdraws the certificate if relations that hold within the rounding error of the file, but not within `snap`, give a lower rank.
 pub(super) fn check_coarse_relations(
-    question: &Question<'_>,
+    problem: &RankProblem<'_>,
     snap: f64,
     rank_of: &RankAsWritten<'_>,
-    finding: &mut Finding,
+    result: &mut RankResult,
 ) {
-    let bodies = question.mechanism.bodies();
+    let bodies = problem.mechanism.bodies();
     let is_coarse = bodies.iter().filter_map(|b| b.rounding).any(|r| r.angle > NEGLIGIBLE * snap);
-    if question.literal || !is_coarse {
+    if problem.literal || !is_coarse {
         return;
     }
     let wide = |body: usize| if bodies[body].rounding.is_some() { snap.max(WIDEST) } else { snap };
-    let (written, found) = (finding.regrouping.rank(), rank_of(&wide));
+    let (written, found) = (result.regrouping.rank(), rank_of(&wide));
     if found.is_some_and(|rank| rank < written) {
-        finding
+        result
             .certificate
-            .doubt("relations hold up to the rounding of the file, which exceeds the tolerance");
-        finding.warnings.push(Warning::LostRelations { written, found });
+            .make_numeric("relations hold up to the rounding of the file, which exceeds the tolerance");
+        result.warnings.push(Warning::LostRelations { written, found });
     }
 }

@@ -7,14 +7,14 @@
 //! members are not generic.
 
 use super::base_parameters::EntryScale;
-use super::certificate::{Certificate, CertificateKind, Finding, Question};
+use super::certificate::{Certificate, CertificateKind, RankProblem, RankResult};
 use super::configurations::Site;
 use super::drng::{Explanation, explain};
 use super::extended::{Extended, Known, Nearby};
 use super::family::Relations;
 use super::family_bound::{Bound, bounds};
 use super::lifting::Start;
-use super::probe::{Inquiry, shared_points};
+use super::probe::{ProbeInputs, shared_points};
 use super::related_geometry::{RELATED, RelatedGeometry, VIEWS_SEED};
 use super::rounding::{DOUBLES, Rounding, resolution};
 use super::warning::Warning;
@@ -88,9 +88,9 @@ pub struct Loops<'m> {
 /// Result for a mechanism with loops.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct LoopAnswer {
+pub struct LoopResult {
     /// Rank, base parameters and certificate.
-    pub finding: Finding,
+    pub result: RankResult,
     /// Null vectors with their reasons.
     pub explanation: Explanation,
     /// Distance by which the geometry was moved (rad, or relative to the size of the mechanism) to restore relations
@@ -115,31 +115,31 @@ struct Sampled<const N: usize> {
 }
 
 /// Interpretation of relations that hold to the last decimal places of a file.
-enum Reading<'a, 'm, const N: usize> {
+enum Interpretation<'a, 'm, const N: usize> {
     /// Relations that hold by chance: the geometry is used as written.
     AsWritten,
     /// Intended relations, with the mechanism that satisfies them exactly.
-    AsMeant(Box<RelatedGeometry<'a, 'm, N>>),
+    AsIntended(Box<RelatedGeometry<'a, 'm, N>>),
     /// Possibly intended relations, with the rank of mechanisms that satisfy them, if known.
     Ambiguous(Option<usize>),
 }
 
 impl<'m> Loops<'m> {
     /// Closes the loops; `snap` is the tolerance of `geometry`.
-    pub fn new(question: &Question<'m>, geometry: &ExactGeometry, snap: f64) -> Result<Self> {
-        Self::on(question, geometry, snap, ClosedMechanism::new(question.mechanism)?)
+    pub fn new(problem: &RankProblem<'m>, geometry: &ExactGeometry, snap: f64) -> Result<Self> {
+        Self::on(problem, geometry, snap, ClosedMechanism::new(problem.mechanism)?)
     }
 
     /// Prepares the mechanism on the motion that `closed` follows.
     fn on(
-        question: &Question<'m>,
+        problem: &RankProblem<'m>,
         geometry: &ExactGeometry,
         snap: f64,
         closed: ClosedMechanism<'m>,
     ) -> Result<Self> {
-        for (v, _) in question.experiment.torques.iter().enumerate().filter(|(_, t)| **t) {
+        for (v, _) in problem.experiment.torques.iter().enumerate().filter(|(_, t)| **t) {
             if !closed.independent().contains(&v) {
-                let name = &question.mechanism.velocity_names()[v];
+                let name = &problem.mechanism.velocity_names()[v];
                 return Err(Error::Numeric(format!(
                     "joint {name} is a dependent joint of the loops; torque sensors must be at the \
                      independent joints ({})",
@@ -147,7 +147,7 @@ impl<'m> Loops<'m> {
                 )));
             }
         }
-        let assembly = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap)
+        let assembly = ExactAssembly::new(problem.mechanism, geometry, closed.assembled(), snap)
             .with_locked(closed.locked());
         Ok(Self { closed, assembly, snap })
     }
@@ -155,15 +155,15 @@ impl<'m> Loops<'m> {
     /// Returns an upper bound of the rank from the relations.
     fn bounds<const N: usize>(
         &self,
-        question: &Question<'_>,
+        problem: &RankProblem<'_>,
         relations: &Relations<N>,
         least: Option<usize>,
     ) -> Result<Bound, &'static str> {
-        bounds(&self.closed, &self.assembly, question, relations, least)
+        bounds(&self.closed, &self.assembly, problem, relations, least)
     }
 
     /// Samples the mechanism after restoring the relations and the closure lost by rounding.
-    fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
+    fn sampled<const N: usize>(&self, problem: &RankProblem<'_>) -> Result<Sampled<N>> {
         let base = self.assembly.to::<Wide<N>>();
         let q = self.closed.assembled().to_vec();
         let site = Site::new(&self.closed, &self.assembly, base, q);
@@ -233,17 +233,17 @@ impl<'m> Loops<'m> {
             doubtful.clear();
         }
         let mut rivals: Vec<Option<usize>> =
-            doubtful.iter().map(|s| self.bounds(question, s, Some(0)).ok().map(|b| b.rank)).collect();
+            doubtful.iter().map(|s| self.bounds(problem, s, Some(0)).ok().map(|b| b.rank)).collect();
         if in_part {
             let all = seen.relations_to(rounding);
             if all.count() > seen.relations.count() {
-                rivals.push(self.bounds(question, &all, Some(0)).ok().map(|b| b.rank));
+                rivals.push(self.bounds(problem, &all, Some(0)).ok().map(|b| b.rank));
             }
         }
-        match self.reading(question, &seen, &limits) {
-            Reading::AsWritten => {}
-            Reading::Ambiguous(rank) => rivals.push(rank),
-            Reading::AsMeant(new) => {
+        match self.interpretation(problem, &seen, &limits) {
+            Interpretation::AsWritten => {}
+            Interpretation::Ambiguous(rank) => rivals.push(rank),
+            Interpretation::AsIntended(new) => {
                 unresolved = new.relations_to(DOUBLES).count() > new.relations.count();
                 equal_angles = None;
                 repaired = Some(new.moved);
@@ -260,7 +260,7 @@ impl<'m> Loops<'m> {
         let beyond =
             limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
         let RelatedGeometry { site, views, relations, open, moved, .. } = seen;
-        let mut bound = self.bounds(question, &relations, None);
+        let mut bound = self.bounds(problem, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are never restored.
         let equal_angles = equal_angles.unwrap_or_else(|| {
@@ -287,14 +287,14 @@ impl<'m> Loops<'m> {
             let site = Site::new(&self.closed, &self.assembly, site.in_file_units(&at), views.q.clone());
             Some(Nearby { site, is_coarse: is_changed })
         };
-        let mut found = Extended::new(question, &site, known, nearby)?;
+        let mut found = Extended::new(problem, &site, known, nearby)?;
         // Unrestored relations matter only if rounding errors appear among the pivots.
         unresolved = found.truncated;
         // Pivots that small dimensions of the file explain are no rounding errors, although nothing proves it.
         let small = relations.smallest_feature().filter(|&x| unresolved && x < SMALL);
         if let Some(least) = small.map(|x| FEATURE * x) {
             let known = Known { snap: self.snap.min(least), noise: noise.min(least * least), ..known };
-            let finer = Extended::new(question, &site, known, || None)?;
+            let finer = Extended::new(problem, &site, known, || None)?;
             if expected == Some(finer.rank.rank) {
                 found = finer;
             }
@@ -311,35 +311,35 @@ impl<'m> Loops<'m> {
         unresolved |= rivals.iter().any(|rank| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             let known = Known { expected: None, blurred: false, ..known };
-            found = Extended::new(question, &site, known, nearby)?;
+            found = Extended::new(problem, &site, known, nearby)?;
             unresolved = found.truncated;
             let least = found.rank.rank;
             if expected.is_some_and(|rank| rank > least) {
-                bound = self.bounds(question, &relations, Some(least)).or(bound);
+                bound = self.bounds(problem, &relations, Some(least)).or(bound);
             }
         }
         // Rounding does not explain that a dimension disappears.
         unresolved |= repaired.is_some() && relations.distorts(&as_written);
         let assumed = match repaired {
-            Some(_) => relations.gained(&as_written, question.mechanism, site.unit),
+            Some(_) => relations.gained(&as_written, problem.mechanism, site.unit),
             None => Vec::new(),
         };
         Ok(Sampled { found, views: views.configurations, bound, repaired, moved, unresolved, assumed })
     }
 
     /// Interprets relations that hold only to the last decimal places of the file.
-    fn reading<'a, const N: usize>(
+    fn interpretation<'a, const N: usize>(
         &'a self,
-        question: &Question<'_>,
+        problem: &RankProblem<'_>,
         seen: &RelatedGeometry<'a, 'm, N>,
         limits: &Rounding,
-    ) -> Reading<'a, 'm, N> {
+    ) -> Interpretation<'a, 'm, N> {
         let (Some(tolerance), Some(unit)) = (limits.last_places(self.snap), limits.unit) else {
-            return Reading::AsWritten;
+            return Interpretation::AsWritten;
         };
         let nearly = seen.relations_to(tolerance);
         if nearly.count() <= seen.relations.count() {
-            return Reading::AsWritten;
+            return Interpretation::AsWritten;
         }
         if !limits.is_coarse()
             && let Some(new) = seen.restored(&nearly)
@@ -347,20 +347,20 @@ impl<'m> Loops<'m> {
             && new.open <= RELATED
             && new.moved <= unit.min(FINE)
         {
-            return Reading::AsMeant(Box::new(new));
+            return Interpretation::AsIntended(Box::new(new));
         }
-        match self.bounds(question, &nearly, None) {
-            Ok(bound) => Reading::Ambiguous(Some(bound.rank)),
-            Err(_) if limits.is_coarse() => Reading::Ambiguous(None),
-            Err(_) => Reading::AsWritten,
+        match self.bounds(problem, &nearly, None) {
+            Ok(bound) => Interpretation::Ambiguous(Some(bound.rank)),
+            Err(_) if limits.is_coarse() => Interpretation::Ambiguous(None),
+            Err(_) => Interpretation::AsWritten,
         }
     }
 }
 
-impl Question<'_> {
+impl RankProblem<'_> {
     /// Returns the parameters and the experiment for which curves are evaluated.
-    pub(super) fn inquiry(&self) -> Inquiry<'_> {
-        Inquiry {
+    pub(super) fn probe_inputs(&self) -> ProbeInputs<'_> {
+        ProbeInputs {
             blocks: self.mechanism.parameter_blocks(),
             experiment: self.experiment,
             floating: self.mechanism.base() == Base::Floating,
@@ -378,7 +378,7 @@ impl Question<'_> {
 
     /// Analyses a mechanism with loops. The result is certified unless `numeric` is set; the null vectors are explained
     /// if `explained` is set.
-    pub fn with_loops(&self, loops: &Loops<'_>, numeric: bool, explained: bool) -> Result<LoopAnswer> {
+    pub fn with_loops(&self, loops: &Loops<'_>, numeric: bool, explained: bool) -> Result<LoopResult> {
         let sampled = loops.sampled::<4>(self)?;
         if sampled.found.is_clear() {
             return Ok(self.written(loops, sampled, numeric, explained));
@@ -392,7 +392,7 @@ impl Question<'_> {
         sampled: Sampled<N>,
         numeric: bool,
         explained: bool,
-    ) -> LoopAnswer {
+    ) -> LoopResult {
         let Sampled { found, views, bound, repaired, moved, unresolved, assumed } = sampled;
         let rank = found.rank;
         let warnings = loops.closed.warnings().iter().cloned().map(Warning::Model);
@@ -472,10 +472,10 @@ impl Question<'_> {
         } else {
             Explanation::default()
         };
-        let mut finding = self.finish(method, rows, certificate, velocities, tolerance, &scale);
-        finding.regrouping.rescale(&found.lengths);
-        finding.warnings.extend(warnings);
-        LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired, assumed }
+        let mut result = self.finish(method, rows, certificate, velocities, tolerance, &scale);
+        result.regrouping.rescale(&found.lengths);
+        result.warnings.extend(warnings);
+        LoopResult { result, explanation: explanation.rescaled(&found.lengths), repaired, assumed }
     }
 
     /// Returns the null space in a canonical basis, as long as that basis is well conditioned.

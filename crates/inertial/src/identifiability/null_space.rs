@@ -1,7 +1,7 @@
 //! Null spaces that were found by sampling: basis with a reason for each vector.
 
 use super::base_parameters::Regrouping;
-use super::certificate::Question;
+use super::certificate::RankProblem;
 use super::drng::{Principle, Reason};
 use super::experiment::Experiment;
 use super::open_chains::Real;
@@ -19,7 +19,7 @@ const STANDING_OUT: [f64; 3] = [1e-2, 1e-5, 1e-8];
 /// Null vector: index and change of each parameter that changes.
 type Sparse = Vec<(usize, f64)>;
 
-impl Question<'_> {
+impl RankProblem<'_> {
     /// Returns a basis of the null space of an open chain with a reason for each vector: transfers across joints, the common scale of
     /// all parameters, and vectors that change only what is not measured or not possible in this experiment.
     pub fn named_null_space(

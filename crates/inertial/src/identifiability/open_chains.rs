@@ -2,7 +2,7 @@
 //! verify the combinations.
 
 use super::base_parameters::{EntryScale, PrintedNumber, Regrouping, SmallEntries};
-use super::certificate::{Certificate, CertificateKind, Finding, JointTransfers, Question};
+use super::certificate::{Certificate, CertificateKind, JointTransfers, RankProblem, RankResult};
 use super::rpna::{Rpna, Scope};
 use super::sampling::Sampler;
 use super::sections::local_rank;
@@ -62,7 +62,7 @@ pub(super) fn error_probability(decisions: f64, degree: f64) -> f64 {
     (decisions * degree / FIRST as f64).min(1.0).powi(2)
 }
 
-impl Question<'_> {
+impl RankProblem<'_> {
     fn sparse<V: Number>(
         &self,
         transfer: &[(usize, Parameters<Real<V>>)],
@@ -111,7 +111,7 @@ impl Question<'_> {
     }
 
     /// Computes the result by the recursion, certified joint by joint.
-    pub fn by_recursion(&self, geometry: &ExactGeometry, topology: &Topology, scope: Scope) -> Finding {
+    pub fn by_recursion(&self, geometry: &ExactGeometry, topology: &Topology, scope: Scope) -> RankResult {
         let width = self.mechanism.parameter_count();
         let real = geometry.to::<Real>();
         let found = Rpna::new(&real, topology, scope);
@@ -174,7 +174,7 @@ impl Question<'_> {
             spans.iter_mut().zip(&moving.bodies).for_each(|(s, m)| s.velocity = m.velocity);
         }
         let (freedoms, transfers) = self.transfers(&found, topology);
-        Finding {
+        RankResult {
             method: "rpna",
             regrouping,
             small_entries,
@@ -283,7 +283,7 @@ impl Question<'_> {
     }
 
     /// Computes the result by exact sampling alone.
-    pub fn by_sampling(&self, geometry: &ExactGeometry) -> Result<Finding> {
+    pub fn by_sampling(&self, geometry: &ExactGeometry) -> Result<RankResult> {
         let field = geometry.to::<First>();
         let mut sampler = Sampler::new(self.mechanism, &field, self.experiment, self.seed);
         let (degree, rank) = (sampler.degree(), sampler.row_space(Pivot::First).rank());
@@ -304,7 +304,7 @@ impl Question<'_> {
         let velocities = self.velocities(geometry);
         let uncertain = || Error::Numeric("sampling gives no certain rank: try another seed".into());
         let (width, scale) = (self.mechanism.parameter_count(), self.scale(geometry));
-        let mut finding = if width <= MOST_WIDE / 2 {
+        let mut result = if width <= MOST_WIDE / 2 {
             let space = self.sampled_space::<Digits>(geometry, rank).ok_or_else(uncertain)?;
             self.finish("exact", space, certificate, velocities, 0.0, &scale)
         } else {
@@ -312,10 +312,10 @@ impl Question<'_> {
             self.finish("exact", space, certificate, velocities, 0.0, &scale)
         };
         let mut warnings = Vec::new();
-        finding.certificate.exact &=
-            self.check(&finding.regrouping, finding.small_entries, &[], geometry, &mut warnings);
-        finding.warnings.extend(warnings);
-        Ok(finding)
+        result.certificate.exact &=
+            self.check(&result.regrouping, result.small_entries, &[], geometry, &mut warnings);
+        result.warnings.extend(warnings);
+        Ok(result)
     }
 }
 

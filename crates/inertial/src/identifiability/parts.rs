@@ -13,10 +13,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::base_parameters::{Regrouping, SmallEntries, Status};
-use super::certificate::{Certificate, CertificateKind, Finding, Question};
+use super::certificate::{Certificate, CertificateKind, RankProblem, RankResult};
 use super::drng::{Contact, Explanation, Principle, Reason};
 use super::experiment::Experiment;
-use super::loops::{LoopAnswer, Loops};
+use super::loops::{LoopResult, Loops};
 use super::options::AnalyzeOptions;
 use super::rpna::{BodySpan, Regime};
 use super::warning::Warning;
@@ -28,8 +28,8 @@ use crate::{Error, Result};
 const MOST_PARAMETERS: usize = 2000;
 
 /// Result for a mechanism with loops, with the additional data of a report.
-pub(super) struct ClosedAnswer {
-    pub loops: LoopAnswer,
+pub(super) struct ClosedResult {
+    pub loops: LoopResult,
     /// Degrees of freedom.
     pub dof: usize,
     /// Ranks on the other motions that intersect in the assembly configuration; `None` if a rank cannot be computed.
@@ -38,16 +38,16 @@ pub(super) struct ClosedAnswer {
     pub assumed: Vec<AssumedRelation>,
 }
 
-impl ClosedAnswer {
-    /// Analyses a mechanism as a whole; `numeric` and `explained` as for [`Question::with_loops`].
+impl ClosedResult {
+    /// Analyses a mechanism as a whole; `numeric` and `explained` as for [`RankProblem::with_loops`].
     pub fn new(
-        question: &Question<'_>,
+        problem: &RankProblem<'_>,
         geometry: &ExactGeometry,
         snap: f64,
         numeric: bool,
         explained: bool,
     ) -> Result<Self> {
-        let (mechanism, count) = (question.mechanism, question.mechanism.parameter_count());
+        let (mechanism, count) = (problem.mechanism, problem.mechanism.parameter_count());
         if !mechanism.loops().is_empty() && count > MOST_PARAMETERS {
             return Err(Error::Numeric(format!(
                 "{} bodies are connected by {} loops other than through the base and have {count} parameters: \
@@ -56,21 +56,21 @@ impl ClosedAnswer {
                 mechanism.loops().len(),
             )));
         }
-        let loops = Loops::new(question, geometry, snap)?;
-        let answer = question.with_loops(&loops, numeric, explained)?;
-        let other_ranks = question.ranks_on_other_motions(&loops, geometry)?;
+        let loops = Loops::new(problem, geometry, snap)?;
+        let result = problem.with_loops(&loops, numeric, explained)?;
+        let other_ranks = problem.ranks_on_other_motions(&loops, geometry)?;
         let mut assumed = geometry.assumed().to_vec();
-        assumed.extend_from_slice(&answer.assumed);
-        Ok(Self { loops: answer, dof: loops.closed.dof(), other_ranks, assumed })
+        assumed.extend_from_slice(&result.assumed);
+        Ok(Self { loops: result, dof: loops.closed.dof(), other_ranks, assumed })
     }
 }
 
 /// Computes the rank of a mechanism with loops whose numbers are snapped with these tolerances and then taken as
 /// written; `None` if the loops do not move.
-pub(super) fn rank_as_written(question: &Question<'_>, tolerance: impl Fn(usize) -> f64) -> Option<usize> {
-    let geometry = ExactGeometry::with_tolerances(question.mechanism, tolerance);
-    let loops = Loops::new(question, &geometry, 0.0).ok()?;
-    question.rank_with_loops(&loops).ok()
+pub(super) fn rank_as_written(problem: &RankProblem<'_>, tolerance: impl Fn(usize) -> f64) -> Option<usize> {
+    let geometry = ExactGeometry::with_tolerances(problem.mechanism, tolerance);
+    let loops = Loops::new(problem, &geometry, 0.0).ok()?;
+    problem.rank_with_loops(&loops).ok()
 }
 
 /// Ranks by the index of a part and the bits of the tolerances of its bodies.
@@ -78,7 +78,7 @@ type KnownRanks = HashMap<(usize, Vec<u64>), Option<usize>>;
 
 /// Mechanism divided into parts.
 pub(super) struct Parts<'a> {
-    question: &'a Question<'a>,
+    problem: &'a RankProblem<'a>,
     all: Vec<Part>,
     experiment: Experiment,
     /// Cached ranks of the parts by tolerance.
@@ -88,14 +88,14 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// Divides a mechanism; `None` if it has only one part, if the experiment measures sums over several parts, or if
     /// the loops of a part leave it no freedom (only the mechanism as a whole moves then).
-    pub fn new(question: &'a Question<'a>) -> Option<Self> {
-        let mechanism = question.mechanism;
+    pub fn new(problem: &'a RankProblem<'a>) -> Option<Self> {
+        let mechanism = problem.mechanism;
         let floating = mechanism.base() == Base::Floating;
         // For a base at rest only its mass and first moment are identifiable: parts could then share null vectors.
-        let applies = question.experiment.is_complete(floating)
-            && question.experiment.conservation.is_none()
-            && !(floating && question.experiment.regime == Regime::Static)
-            && question.order.is_sorted();
+        let applies = problem.experiment.is_complete(floating)
+            && problem.experiment.conservation.is_none()
+            && !(floating && problem.experiment.regime == Regime::Static)
+            && problem.order.is_sorted();
         let groups = if applies { groups(mechanism)? } else { return None };
         let count = groups.iter().flatten().max().map_or(0, |last| last + 1);
         if count < 2 {
@@ -105,49 +105,50 @@ impl<'a> Parts<'a> {
             let keep: Vec<bool> = groups.iter().map(|g| g.is_none_or(|g| g == n)).collect();
             mechanism.part(&keep)
         };
-        let experiment = Experiment { torques: Vec::new(), ..question.experiment.clone() };
+        let experiment = Experiment { torques: Vec::new(), ..problem.experiment.clone() };
         let all: Vec<Part> = (0..count).map(part).collect();
         let moves = |p: &Part| p.mechanism.loops().is_empty() || ClosedMechanism::new(&p.mechanism).is_ok();
-        all.iter().all(moves).then(|| Self { question, all, experiment, ranks: Mutex::default() })
+        all.iter().all(moves).then(|| Self { problem, all, experiment, ranks: Mutex::default() })
     }
 
-    fn ask<'p>(&'p self, part: &'p Part) -> Question<'p> {
+    /// Returns the rank problem of a part.
+    fn problem_of<'p>(&'p self, part: &'p Part) -> RankProblem<'p> {
         let mechanism = &part.mechanism;
         let order = (0..mechanism.parameter_count()).collect();
-        let (seed, literal) = (self.question.seed, self.question.literal);
-        Question { mechanism, experiment: &self.experiment, order, seed, literal }
+        let (seed, literal) = (self.problem.seed, self.problem.literal);
+        RankProblem { mechanism, experiment: &self.experiment, order, seed, literal }
     }
 
     /// Computes the rank of the whole from the ranks of the parts.
     fn rank_of_all(&self, ranks: impl Iterator<Item = usize>) -> usize {
         let nullities = self.all.iter().zip(ranks).map(|(p, rank)| p.columns.len() - rank);
-        self.question.mechanism.parameter_count() - nullities.sum::<usize>()
+        self.problem.mechanism.parameter_count() - nullities.sum::<usize>()
     }
 
     /// Analyses the parts and combines the results.
-    pub fn answer(&self, options: &AnalyzeOptions, explained: bool) -> Result<ClosedAnswer> {
+    pub fn analyze(&self, options: &AnalyzeOptions, explained: bool) -> Result<ClosedResult> {
         let one = |part: &Part| {
             let geometry = ExactGeometry::new(&part.mechanism, options.snap);
-            ClosedAnswer::new(&self.ask(part), &geometry, options.snap, false, explained)
+            ClosedResult::new(&self.problem_of(part), &geometry, options.snap, false, explained)
         };
-        let answers = self.all.par_iter().map(one).collect::<Result<Vec<_>>>()?;
-        let findings: Vec<&Finding> = answers.iter().map(|a| &a.loops.finding).collect();
-        let rank = |i: usize| findings[i].regrouping.rank();
+        let results = self.all.par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let rank_results: Vec<&RankResult> = results.iter().map(|r| &r.loops.result).collect();
+        let rank = |i: usize| rank_results[i].regrouping.rank();
         let mut other_ranks = Vec::new();
-        for (i, answer) in answers.iter().enumerate() {
+        for (i, result) in results.iter().enumerate() {
             let instead = |other: usize| {
-                self.rank_of_all((0..answers.len()).map(|k| if k == i { other } else { rank(k) }))
+                self.rank_of_all((0..results.len()).map(|k| if k == i { other } else { rank(k) }))
             };
-            other_ranks.extend(answer.other_ranks.iter().map(|other| other.map(instead)));
+            other_ranks.extend(result.other_ranks.iter().map(|other| other.map(instead)));
         }
-        let shared = if self.question.mechanism.base() == Base::Floating { 6 } else { 0 };
-        let dof = shared + answers.iter().map(|a| a.dof - shared).sum::<usize>();
-        let finding = self.finding(&findings);
-        let explanation = self.explanation(answers.iter().map(|a| &a.loops.explanation));
-        let repaired = answers.iter().filter_map(|a| a.loops.repaired).reduce(f64::max);
-        let assumed = answers.into_iter().flat_map(|a| a.assumed).collect();
-        let loops = LoopAnswer { finding, explanation, repaired, assumed: Vec::new() };
-        Ok(ClosedAnswer { loops, dof, other_ranks, assumed })
+        let shared = if self.problem.mechanism.base() == Base::Floating { 6 } else { 0 };
+        let dof = shared + results.iter().map(|r| r.dof - shared).sum::<usize>();
+        let result = self.combined(&rank_results);
+        let explanation = self.explanation(results.iter().map(|r| &r.loops.explanation));
+        let repaired = results.iter().filter_map(|r| r.loops.repaired).reduce(f64::max);
+        let assumed = results.into_iter().flat_map(|r| r.assumed).collect();
+        let loops = LoopResult { result, explanation, repaired, assumed: Vec::new() };
+        Ok(ClosedResult { loops, dof, other_ranks, assumed })
     }
 
     /// Computes the rank as [`rank_as_written`] does; results of parts are cached by tolerance.
@@ -156,7 +157,7 @@ impl<'a> Parts<'a> {
             let key = (i, part.bodies.iter().map(|&b| tolerance(b).to_bits()).collect());
             let known = self.known_ranks().get(&key).copied();
             known.unwrap_or_else(|| {
-                let found = rank_as_written(&self.ask(part), |b| tolerance(part.bodies[b]));
+                let found = rank_as_written(&self.problem_of(part), |b| tolerance(part.bodies[b]));
                 self.known_ranks().insert(key, found);
                 found
             })
@@ -169,25 +170,26 @@ impl<'a> Parts<'a> {
         self.ranks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn finding(&self, findings: &[&Finding]) -> Finding {
-        let bodies = self.question.mechanism.bodies().len();
+    /// Combines the spans, base parameters, certificates and warnings of the parts.
+    fn combined(&self, results: &[&RankResult]) -> RankResult {
+        let bodies = self.problem.mechanism.bodies().len();
         let (mut spans, mut freedoms) = (vec![BodySpan::default(); bodies], vec![0; bodies]);
         let mut warnings: Vec<Warning> = Vec::new();
-        for (part, finding) in self.all.iter().zip(findings) {
+        for (part, result) in self.all.iter().zip(results) {
             for (b, &whole) in part.bodies.iter().enumerate() {
-                (spans[whole], freedoms[whole]) = (finding.spans[b], finding.freedoms[b]);
+                (spans[whole], freedoms[whole]) = (result.spans[b], result.freedoms[b]);
             }
-            for warning in &finding.warnings {
+            for warning in &result.warnings {
                 if !warnings.contains(warning) {
                     warnings.push(warning.clone());
                 }
             }
         }
-        Finding {
-            method: findings[0].method,
-            regrouping: self.regrouping(findings),
-            small_entries: findings.iter().map(|f| f.small_entries).max().unwrap_or(SmallEntries::Kept),
-            certificate: self.certificate(findings),
+        RankResult {
+            method: results[0].method,
+            regrouping: self.regrouping(results),
+            small_entries: results.iter().map(|f| f.small_entries).max().unwrap_or(SmallEntries::Kept),
+            certificate: self.certificate(results),
             spans,
             freedoms,
             null_space: Vec::new(),
@@ -197,12 +199,12 @@ impl<'a> Parts<'a> {
     }
 
     /// Combines the base parameters of the parts; contributions to the parameters of the base are added.
-    fn regrouping(&self, findings: &[&Finding]) -> Regrouping {
-        let parameters = self.question.mechanism.parameter_count();
+    fn regrouping(&self, results: &[&RankResult]) -> Regrouping {
+        let parameters = self.problem.mechanism.parameter_count();
         let mut combinations: Vec<Option<Vec<(usize, f64)>>> = vec![None; parameters];
         let mut status = vec![Status::Identifiable; parameters];
         let mut listed = true;
-        for (part, found) in self.all.iter().zip(findings).map(|(p, f)| (p, &f.regrouping)) {
+        for (part, found) in self.all.iter().zip(results).map(|(p, f)| (p, &f.regrouping)) {
             listed &= found.is_listed();
             for (&column, &own) in part.columns.iter().zip(&found.status) {
                 if own != Status::Identifiable {
@@ -228,11 +230,11 @@ impl<'a> Parts<'a> {
     }
 
     /// Combines the certificates; the result fails if that of a part fails.
-    fn certificate(&self, findings: &[&Finding]) -> Certificate {
-        let all = || findings.iter().map(|f| &f.certificate);
-        let weakest = all().find(|c| !c.exact).unwrap_or(&findings[0].certificate);
+    fn certificate(&self, results: &[&RankResult]) -> Certificate {
+        let all = || results.iter().map(|f| &f.certificate);
+        let weakest = all().find(|c| !c.exact).unwrap_or(&results[0].certificate);
         let describe = |by: &str| {
-            format!("{by}; for each of {} parts that are connected only through the base", findings.len())
+            format!("{by}; for each of {} parts that are connected only through the base", results.len())
         };
         Certificate {
             rank_lower: self.rank_of_all(all().map(|c| c.rank_lower)),

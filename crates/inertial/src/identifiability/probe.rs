@@ -22,7 +22,7 @@ const PARAMETERS_PER_DIRECTION: usize = 20;
 
 /// Parameters and experiment for which curves are evaluated.
 #[derive(Debug, Clone, Copy)]
-pub struct Inquiry<'a> {
+pub struct ProbeInputs<'a> {
     /// Parameters of the bodies.
     pub blocks: &'a [ParameterBlock],
     /// Measured quantities and admissible motions.
@@ -31,7 +31,7 @@ pub struct Inquiry<'a> {
     pub floating: bool,
 }
 
-impl Inquiry<'_> {
+impl ProbeInputs<'_> {
     fn width(&self) -> usize {
         self.blocks.last().map_or(0, |b| b.offset + b.len)
     }
@@ -61,7 +61,7 @@ impl Inquiry<'_> {
 
 /// Curve with the virtual velocities whose power with the measured forces gives the rows.
 pub(super) struct Probe<'a, T: Number> {
-    inquiry: Inquiry<'a>,
+    inputs: ProbeInputs<'a>,
     curve: Curve<'a, T>,
     motion: Twists<T>,
     rates: Vec<Vec<T>>,
@@ -107,12 +107,17 @@ impl<T: Number> Flight<T> {
 
 impl<'a, T: Number> Probe<'a, T> {
     /// Creates a random curve with at most `most` virtual velocities.
-    pub fn random(start: &'a Start<'a, T>, inquiry: Inquiry<'a>, most: usize, source: &mut SplitMix) -> Self {
+    pub fn random(
+        start: &'a Start<'a, T>,
+        inputs: ProbeInputs<'a>,
+        most: usize,
+        source: &mut SplitMix,
+    ) -> Self {
         let bodies = start.assembled.bodies.len();
-        let sensed: Vec<bool> = start.independent().iter().map(|&v| inquiry.senses(v)).collect();
-        let ground = inquiry.senses_ground();
+        let sensed: Vec<bool> = start.independent().iter().map(|&v| inputs.senses(v)).collect();
+        let ground = inputs.senses_ground();
         let n = sensed.iter().filter(|&&s| s).count() + if ground { 6 } else { 0 };
-        let complete = inquiry.experiment.is_complete(inquiry.floating);
+        let complete = inputs.experiment.is_complete(inputs.floating);
         // The energy is quadratic in the velocity, with as many values as the mass matrix has independent entries.
         let count = if complete { n * (n + 1) / 2 } else { n }.min(most);
         let mut random = |wanted: bool| if wanted { T::random(source) } else { T::zero() };
@@ -123,9 +128,9 @@ impl<'a, T: Number> Probe<'a, T> {
                 Twists::new(bodies, Motion::new(vector(), vector()))
             })
             .collect();
-        let flight = inquiry.experiment.ballistic.then(|| Flight::new(start));
+        let flight = inputs.experiment.ballistic.then(|| Flight::new(start));
         Self {
-            inquiry,
+            inputs,
             curve: Curve::new(start),
             motion: Twists::new(bodies, Motion::zero()),
             rates,
@@ -184,9 +189,9 @@ impl<'a, T: Number> Probe<'a, T> {
         for (rates, motion) in self.rates.iter().zip(&mut self.virtual_motions) {
             curve.extend_twists(|k| curve.rates(rates, k), motion);
         }
-        let mut row = vec![T::zero(); self.inquiry.width()];
+        let mut row = vec![T::zero(); self.inputs.width()];
         let mut write = |block_row: &dyn Fn(usize) -> Parameters<T>| {
-            for block in self.inquiry.blocks {
+            for block in self.inputs.blocks {
                 let values = block_row(block.body);
                 row[block.offset..block.offset + block.len]
                     .copy_from_slice(&values.as_slice()[10 - block.len..]);
@@ -194,7 +199,7 @@ impl<'a, T: Number> Probe<'a, T> {
             pass(&row);
         };
         let k = curve.len() - 1;
-        let (regime, measured) = (self.inquiry.experiment.regime, self.inquiry.experiment.measured);
+        let (regime, measured) = (self.inputs.experiment.regime, self.inputs.experiment.measured);
         for (n, w) in self.virtual_motions.iter().enumerate() {
             if measured == Measured::Momentum {
                 write(&|b| {
@@ -221,7 +226,7 @@ impl<'a, T: Number> Probe<'a, T> {
 
     /// Passes the velocities attained by the bodies, including gravity, order by order.
     pub fn velocities(&self, mut pass: impl FnMut(usize, &Motion<T>)) {
-        let regime = self.inquiry.experiment.regime;
+        let regime = self.inputs.experiment.regime;
         for (i, twists) in self.motion.own.iter().enumerate() {
             for (pose, twist) in self.curve.world(i).iter().zip(twists) {
                 if regime != Regime::Static {
@@ -289,18 +294,18 @@ pub struct Lifted<T: Number> {
 /// Every row is a row of the true regressor (reduced modulo `p`), so the rank is a proven lower bound.
 pub fn lift<T: Number>(
     start: &Start<'_, T>,
-    inquiry: Inquiry<'_>,
+    inputs: ProbeInputs<'_>,
     pivot: Pivot,
     seed: u64,
 ) -> Result<Lifted<T>, Stalled> {
-    let mut rows = Echelon::new(inquiry.width(), pivot);
+    let mut rows = Echelon::new(inputs.width(), pivot);
     let bodies = start.assembled.bodies.len();
     let mut spans = vec![Echelon::new(6, Pivot::Largest); bodies];
     let mut source = SplitMix::new(seed);
     let (mut curves, mut idle, mut order) = (0, 0, 0);
     while idle < QUIET_CURVES && !rows.is_full() {
-        let first = if curves == 0 { inquiry.width() / PARAMETERS_PER_DIRECTION } else { 0 };
-        let mut probe = Probe::random(start, inquiry, DIRECTIONS.max(first), &mut source);
+        let first = if curves == 0 { inputs.width() / PARAMETERS_PER_DIRECTION } else { 0 };
+        let mut probe = Probe::random(start, inputs, DIRECTIONS.max(first), &mut source);
         let before = rows.rank();
         let mut k = 0;
         while k <= order + QUIET_ORDERS && !rows.is_full() {

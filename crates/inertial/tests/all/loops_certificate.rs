@@ -6,7 +6,7 @@ use crate::common::tiny::{Tiny, assert_rate};
 use crate::loops::mechanism;
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::lifting::Start;
-use inertial::identifiability::probe::{Inquiry, Lifted, lift};
+use inertial::identifiability::probe::{Lifted, ProbeInputs, lift};
 use inertial::identifiability::{AnalyzeOptions, Experiment, Method, Regime, analyze};
 use inertial::linalg::{First, Number, Pivot};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, ExactAssembly, ExactGeometry, Mechanism, builtin};
@@ -219,9 +219,9 @@ fn lifted<T: Number>(robot: &Mechanism, seed: u64) -> (Lifted<T>, usize) {
     closed.independent().iter().for_each(|&v| dependent[v] = false);
     let start = Start::new(&assembled, &dependent).unwrap();
     let experiment = Experiment::complete(false, Regime::Full);
-    let inquiry = Inquiry { blocks: robot.parameter_blocks(), experiment: &experiment, floating: false };
+    let inputs = ProbeInputs { blocks: robot.parameter_blocks(), experiment: &experiment, floating: false };
     let constraints = robot.nv() - start.mobility() + 1;
-    (lift(&start, inquiry, Pivot::First, seed).unwrap(), constraints)
+    (lift(&start, inputs, Pivot::First, seed).unwrap(), constraints)
 }
 
 /// Checks that curves modulo a small prime miss the full rank no more often than the stated bound.

@@ -4,7 +4,7 @@
 
 use crate::common::{Features, cases, reference_regressor, reference_rnea};
 use crate::golden;
-use inertial::identifiability::certificate::{Question, Real, numeric_recursion};
+use inertial::identifiability::certificate::{RankProblem, Real, numeric_recursion};
 use inertial::identifiability::{
     AnalyzeOptions, Experiment, Measured, Method, Regime, Rpna, Sampler, Topology, analyze,
 };
@@ -12,8 +12,8 @@ use inertial::linalg::{First, Second, rank};
 use inertial::mechanism::{Base, ExactGeometry, Mechanism};
 use nalgebra::DMatrix;
 
-fn question<'a>(mechanism: &'a Mechanism, experiment: &'a Experiment) -> Question<'a> {
-    Question {
+fn problem<'a>(mechanism: &'a Mechanism, experiment: &'a Experiment) -> RankProblem<'a> {
+    RankProblem {
         mechanism,
         experiment,
         order: (0..mechanism.parameter_count()).collect(),
@@ -34,11 +34,11 @@ fn all_methods_agree_on_random_trees() {
         let m = &case.mechanism;
         for regime in [Regime::Full, Regime::Static, Regime::Kinetic] {
             let experiment = complete(m, regime);
-            let question = question(m, &experiment);
+            let problem = problem(m, &experiment);
             let geometry = ExactGeometry::new(m, 1e-4);
-            let rank = question.sampled_rank::<First>(&geometry);
-            assert_eq!(question.sampled_rank::<Second>(&geometry), rank, "{regime:?}");
-            let singular = question.numeric_rank(&geometry).unwrap();
+            let rank = problem.sampled_rank::<First>(&geometry);
+            assert_eq!(problem.sampled_rank::<Second>(&geometry), rank, "{regime:?}");
+            let singular = problem.numeric_rank(&geometry).unwrap();
             // A clear gap of the singular values gives the correct rank.
             if singular.margin() > 1e4 {
                 clear += 1;

@@ -1,7 +1,7 @@
 //! Checks of the results of `analyze` for mechanisms with loops.
 
 use inertial::dynamics::ClosedMechanism;
-use inertial::identifiability::certificate::Question;
+use inertial::identifiability::certificate::RankProblem;
 use inertial::identifiability::drng::Principle;
 use inertial::identifiability::loops::Loops;
 use inertial::identifiability::{Analysis, AnalyzeOptions, Experiment, Method, Regime, analyze};
@@ -115,8 +115,8 @@ pub fn check_sound(name: &str, robot: &Mechanism) {
     let geometry = ExactGeometry::new(robot, DEFAULT_SNAP);
     let experiment = Experiment::complete(robot.base() == Base::Floating, Regime::Full);
     let order = (0..robot.parameter_count()).collect();
-    let question = Question { mechanism: robot, experiment: &experiment, order, seed: 1, literal: false };
-    let loops = Loops::new(&question, &geometry, DEFAULT_SNAP).unwrap();
-    let answer = question.with_loops(&loops, false, true).unwrap();
+    let problem = RankProblem { mechanism: robot, experiment: &experiment, order, seed: 1, literal: false };
+    let loops = Loops::new(&problem, &geometry, DEFAULT_SNAP).unwrap();
+    let answer = problem.with_loops(&loops, false, true).unwrap();
     assert_eq!(answer.explanation.unsound, 0, "{name}");
 }
