@@ -32,7 +32,7 @@ const MOST: usize = 12;
 
 /// Alternative interpretation of a log.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Reading {
+pub(crate) enum Interpretation {
     /// Negated torque of one joint; of all joints if absent.
     NegatedTorque(Option<usize>),
     /// Exchanged torques of two joints.
@@ -59,15 +59,15 @@ pub(crate) enum Tried {
 }
 
 /// Alternative interpretation with its residual and the residual of the log as given.
-pub(crate) struct Better {
-    pub reading: Reading,
-    pub left: Remainder,
-    pub as_it_is: Remainder,
+pub(crate) struct BetterInterpretation {
+    pub interpretation: Interpretation,
+    pub residuals: RelativeResiduals,
+    pub as_given: RelativeResiduals,
 }
 
 /// Relative residuals of a fit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Remainder {
+pub(crate) struct RelativeResiduals {
     /// Relative residual of all torques together.
     pub all: f64,
     /// Root mean square over the joints of the relative residual, each at most one: joints with small torques have the same weight
@@ -75,7 +75,7 @@ pub(crate) struct Remainder {
     pub joints: f64,
 }
 
-impl Remainder {
+impl RelativeResiduals {
     fn new(fit: &Validation) -> Self {
         let squares = fit.joints.iter().map(|r| r.relative_rms.min(1.0).powi(2)).sum::<f64>();
         let joints = (squares / fit.joints.len().max(1) as f64).sqrt();
@@ -83,41 +83,41 @@ impl Remainder {
     }
 
     /// Returns the ratios to another residual: of all torques and of the joints.
-    fn parts(self, other: Self) -> [f64; 2] {
-        let part = |own: f64, other: f64| if other > 0.0 { own / other } else { 1.0 };
-        [part(self.all, other.all), part(self.joints, other.joints)]
+    fn ratios(self, other: Self) -> [f64; 2] {
+        let ratio = |own: f64, other: f64| if other > 0.0 { own / other } else { 1.0 };
+        [ratio(self.all, other.all), ratio(self.joints, other.joints)]
     }
 
     /// Returns the smaller of the two ratios to another residual, or one if the other ratio has grown.
-    fn part(self, other: Self) -> f64 {
-        let [all, joints] = self.parts(other);
+    fn ratio(self, other: Self) -> f64 {
+        let [all, joints] = self.ratios(other);
         if all.max(joints) < GROWN { all.min(joints) } else { 1.0 }
     }
 
     /// Returns whether the residual of all torques decreases more than that of the joints, relative to another.
-    pub fn falls_on_the_whole(self, other: Self) -> bool {
-        let [all, joints] = self.parts(other);
+    pub fn falls_more_for_all_torques(self, other: Self) -> bool {
+        let [all, joints] = self.ratios(other);
         all <= joints
     }
 }
 
 /// Finds the interpretation of the log that the model explains best, if it is much better than the log as given.
-pub(crate) fn better_reading(
+pub(crate) fn better_interpretation(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
     wanted: &Consistency<'_>,
     tried: Tried,
-) -> Result<Option<Better>> {
+) -> Result<Option<BetterInterpretation>> {
     let mechanism = equations.mechanism();
     let nv = mechanism.nv();
-    let readings = match tried {
-        Tried::All => readings(mechanism, &excerpt.keep),
+    let interpretations = match tried {
+        Tried::All => interpretations(mechanism, &excerpt.keep),
         Tried::Inconspicuous => {
-            let opposite = Some(-mechanism.gravity()).filter(|g| g.norm() > 0.0).map(Reading::Gravity);
+            let opposite = Some(-mechanism.gravity()).filter(|g| g.norm() > 0.0).map(Interpretation::Gravity);
             opposite.into_iter().chain(turned_zeros(mechanism)).collect()
         }
     };
-    if nv > MOST || readings.is_empty() {
+    if nv > MOST || interpretations.is_empty() {
         return Ok(None);
     }
     let few = excerpt.thinned((excerpt.len() / FEW_SAMPLES).max(1));
@@ -125,20 +125,23 @@ pub(crate) fn better_reading(
     // Use all standard terms, because the terms were selected with an interpretation that may be wrong.
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
     let plain = with_drives_of(equations, mechanism, terms)?;
-    let Some(as_it_is) = residual(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
+    let Some(as_given) = residual(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
     let weights = LeastSquares::new(&plain, &summary(&plain, &few)?, Weighting::Weighted)?.weights;
-    let weighted_as_it_is = weighted_residual(&plain, &few, &weights)?;
+    let weighted_as_given = weighted_residual(&plain, &few, &weights)?;
     let mut most = 1.0;
-    let mut best: Option<Better> = None;
-    for reading in readings {
-        let by_gravity = tried == Tried::Inconspicuous && matches!(reading, Reading::Gravity(_));
+    let mut best: Option<BetterInterpretation> = None;
+    for interpretation in interpretations {
+        let by_gravity =
+            tried == Tried::Inconspicuous && matches!(interpretation, Interpretation::Gravity(_));
         let fall = if by_gravity { FALL_OF_GRAVITY } else { FALL };
         // Residual relative to the largest one that is reported.
-        let part =
-            |left: Remainder| if by_gravity { left.parts(as_it_is)[0] } else { left.part(as_it_is) } / fall;
-        let is_worth = |left: Remainder| part(left) < most;
-        let changed = match reading {
-            Reading::Gravity(gravity) => Some(mechanism.clone().with_gravity(gravity)),
+        let ratio = |new: RelativeResiduals| {
+            let ratio = if by_gravity { new.ratios(as_given)[0] } else { new.ratio(as_given) };
+            ratio / fall
+        };
+        let is_worth = |new: RelativeResiduals| ratio(new) < most;
+        let changed = match interpretation {
+            Interpretation::Gravity(gravity) => Some(mechanism.clone().with_gravity(gravity)),
             _ => None,
         };
         let changed = changed.as_ref().map(|other| with_drives_of(equations, other, terms)).transpose()?;
@@ -147,15 +150,15 @@ pub(crate) fn better_reading(
         if tried == Tried::Inconspicuous && !by_gravity {
             // The residual of one joint must fall, so the mean square of all joints falls by at least half of its share.
             let least_fall = 0.5 * (1.0 - fall * fall) / nv as f64;
-            let weighted = weighted_residual(own, &read(&few, nv, reading), &weights)?;
-            if weighted.powi(2) > (1.0 - least_fall) * weighted_as_it_is.powi(2) {
+            let weighted = weighted_residual(own, &interpreted(&few, nv, interpretation), &weights)?;
+            if weighted.powi(2) > (1.0 - least_fall) * weighted_as_given.powi(2) {
                 continue;
             }
         }
-        let left = residual(own, &read(&excerpt, nv, reading), wanted, is_worth)?;
-        if let Some(left) = left {
-            most = part(left);
-            best = Some(Better { reading, left, as_it_is });
+        let residuals = residual(own, &interpreted(&excerpt, nv, interpretation), wanted, is_worth)?;
+        if let Some(residuals) = residuals {
+            most = ratio(residuals);
+            best = Some(BetterInterpretation { interpretation, residuals, as_given });
         }
     }
     Ok(best)
@@ -172,17 +175,21 @@ fn with_drives_of<'m>(
 }
 
 /// Returns all interpretations, the simplest first. `keep` marks the torques that are used in each sample.
-fn readings(mechanism: &Mechanism, keep: &[bool]) -> Vec<Reading> {
+fn interpretations(mechanism: &Mechanism, keep: &[bool]) -> Vec<Interpretation> {
     let (gravity, nv) = (mechanism.gravity(), mechanism.nv());
-    let mut out = vec![Reading::NegatedTorque(None)];
+    let mut out = vec![Interpretation::NegatedTorque(None)];
     let size = gravity.norm();
     if size > 0.0 {
         let axes = [Vector3::x(), Vector3::y(), Vector3::z()];
         let directions = axes.into_iter().flat_map(|axis| [axis, -axis]).map(|axis| size * axis);
-        out.extend(directions.filter(|g| (g - gravity).norm() > 0.1 * size).map(Reading::Gravity));
+        out.extend(directions.filter(|g| (g - gravity).norm() > 0.1 * size).map(Interpretation::Gravity));
     }
     for i in 0..nv {
-        out.extend([Reading::NegatedTorque(Some(i)), Reading::NegatedMotion(i), Reading::ReversedAxis(i)]);
+        out.extend([
+            Interpretation::NegatedTorque(Some(i)),
+            Interpretation::NegatedMotion(i),
+            Interpretation::ReversedAxis(i),
+        ]);
     }
     out.extend(turned_zeros(mechanism));
     for i in 0..nv {
@@ -193,56 +200,56 @@ fn readings(mechanism: &Mechanism, keep: &[bool]) -> Vec<Reading> {
                 |used: &dyn Fn(&[bool]) -> bool| keep.chunks_exact(nv).filter(|row| used(row)).count();
             let (either, both) = (count(&|row| row[i] || row[j]), count(&|row| row[i] && row[j]));
             if 2 * both > either {
-                out.push(Reading::ExchangedTorques(i, j));
+                out.push(Interpretation::ExchangedTorques(i, j));
             }
-            out.push(Reading::ExchangedMotions(i, j));
+            out.push(Interpretation::ExchangedMotions(i, j));
         }
     }
     out
 }
 
 /// Returns the interpretations with the zero of a revolute joint off by quarter turns.
-fn turned_zeros(mechanism: &Mechanism) -> impl Iterator<Item = Reading> + '_ {
+fn turned_zeros(mechanism: &Mechanism) -> impl Iterator<Item = Interpretation> + '_ {
     let is_revolute = |i: &usize| {
         let is_link = |body: &&Body| body.kind == BodyKind::Link && body.v_range().contains(i);
         mechanism.bodies().iter().filter(is_link).all(|b| matches!(b.joint_type, JointType::Revolute { .. }))
     };
     let revolute = (0..mechanism.nv()).filter(is_revolute);
-    revolute.flat_map(|i| [1, -1, 2].map(|quarters| Reading::TurnedZero(i, quarters)))
+    revolute.flat_map(|i| [1, -1, 2].map(|quarters| Interpretation::TurnedZero(i, quarters)))
 }
 
 /// Returns the samples under another interpretation.
-fn read(excerpt: &Excerpt, nv: usize, reading: Reading) -> Excerpt {
+fn interpreted(excerpt: &Excerpt, nv: usize, interpretation: Interpretation) -> Excerpt {
     let mut out = excerpt.clone();
     let each = |all: &mut Vec<f64>, change: &dyn Fn(&mut [f64])| all.chunks_exact_mut(nv).for_each(change);
-    match reading {
-        Reading::NegatedTorque(None) => out.tau.iter_mut().for_each(|x| *x = -*x),
-        Reading::NegatedTorque(Some(i)) => each(&mut out.tau, &|row| row[i] = -row[i]),
-        Reading::ExchangedTorques(i, j) => {
+    match interpretation {
+        Interpretation::NegatedTorque(None) => out.tau.iter_mut().for_each(|x| *x = -*x),
+        Interpretation::NegatedTorque(Some(i)) => each(&mut out.tau, &|row| row[i] = -row[i]),
+        Interpretation::ExchangedTorques(i, j) => {
             each(&mut out.tau, &|row| row.swap(i, j));
             out.keep
                 .chunks_exact_mut(nv)
                 .for_each(|row| (row[i], row[j]) = (row[i] && row[j], row[i] && row[j]));
         }
-        Reading::ReversedAxis(i) => {
+        Interpretation::ReversedAxis(i) => {
             for x in [&mut out.q, &mut out.v, &mut out.a, &mut out.tau] {
                 each(x, &|row| row[i] = -row[i]);
             }
         }
-        Reading::NegatedMotion(i) => {
+        Interpretation::NegatedMotion(i) => {
             for x in [&mut out.q, &mut out.v, &mut out.a] {
                 each(x, &|row| row[i] = -row[i]);
             }
         }
-        Reading::ExchangedMotions(i, j) => {
+        Interpretation::ExchangedMotions(i, j) => {
             for x in [&mut out.q, &mut out.v, &mut out.a] {
                 each(x, &|row| row.swap(i, j));
             }
         }
-        Reading::TurnedZero(i, quarters) => {
+        Interpretation::TurnedZero(i, quarters) => {
             each(&mut out.q, &|row| row[i] += f64::from(quarters) * FRAC_PI_2);
         }
-        Reading::Gravity(_) => {}
+        Interpretation::Gravity(_) => {}
     }
     out
 }
@@ -265,14 +272,14 @@ fn residual(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
     wanted: &Consistency<'_>,
-    is_worth: impl Fn(Remainder) -> bool,
-) -> Result<Option<Remainder>> {
+    is_worth: impl Fn(RelativeResiduals) -> bool,
+) -> Result<Option<RelativeResiduals>> {
     let summary = summary(equations, excerpt)?;
     let squares = LeastSquares::new(equations, &summary, Weighting::Weighted)?;
-    if !is_worth(Remainder::new(&validate(equations, &summary, squares.values.as_slice())?)) {
+    if !is_worth(RelativeResiduals::new(&validate(equations, &summary, squares.values.as_slice())?)) {
         return Ok(None);
     }
     let fit = ConsistentFit::new(equations, &summary, &squares, wanted)?;
-    let left = Remainder::new(&validate(equations, &summary, &fit.values)?);
-    Ok(is_worth(left).then_some(left))
+    let residuals = RelativeResiduals::new(&validate(equations, &summary, &fit.values)?);
+    Ok(is_worth(residuals).then_some(residuals))
 }

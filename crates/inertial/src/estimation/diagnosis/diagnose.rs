@@ -5,7 +5,9 @@ use std::ops::RangeInclusive;
 
 use crate::Result;
 use crate::consistency::significant;
-use crate::estimation::diagnosis::alternatives::{Better, Reading, Tried, better_reading};
+use crate::estimation::diagnosis::alternatives::{
+    BetterInterpretation, Interpretation, Tried, better_interpretation,
+};
 use crate::estimation::diagnosis::deviation::{Deviation, DeviationKind, OtherLength};
 use crate::estimation::diagnosis::deviations::{Estimate, deviations};
 use crate::estimation::diagnosis::excerpt::Excerpt;
@@ -111,20 +113,20 @@ pub fn diagnose(
     let wanted = options.consistency(&prior);
     let estimate = Estimate { values: &result.values, parameters: &result.parameters, noise: &noise };
     let (better, found) = rayon::join(
-        || better_reading(equations, excerpt, &wanted, tried),
+        || better_interpretation(equations, excerpt, &wanted, tried),
         || in_both_bands(equations, excerpt, estimate, lengths),
     );
     let found = found?;
     if let Some(better) = better? {
-        let (code, what) = described(better.reading, &names);
+        let (code, what) = described(better.interpretation, &names);
         let percent = |x: f64| format!("{:.0} %", 100.0 * x);
-        let Better { left, as_it_is, .. } = better;
-        let (measure, left, as_it_is) = if left.falls_on_the_whole(as_it_is) {
-            ("the residual is", left.all, as_it_is.all)
+        let BetterInterpretation { residuals, as_given, .. } = better;
+        let (measure, new, given) = if residuals.falls_more_for_all_torques(as_given) {
+            ("the residual is", residuals.all, as_given.all)
         } else {
-            ("the mean residual of the joints is", left.joints, as_it_is.joints)
+            ("the mean residual of the joints is", residuals.joints, as_given.joints)
         };
-        let message = format!("{what} {measure} {} instead of {}", percent(left), percent(as_it_is));
+        let message = format!("{what} {measure} {} instead of {}", percent(new), percent(given));
         result.add_reason(code, Verdict::DoNotUse, &message);
     } else {
         check_still_joints(result, excerpt, &names);
@@ -378,20 +380,20 @@ impl Identification {
 }
 
 /// Describes the meaning of an alternative interpretation and its remedy.
-fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
-    match reading {
-        Reading::NegatedTorque(joint) => {
+fn described(interpretation: Interpretation, names: &[String]) -> (ReasonCode, String) {
+    match interpretation {
+        Interpretation::NegatedTorque(joint) => {
             let name = joint.map_or("all joints", |joint| names[joint].as_str());
             (
                 ReasonCode::Sign,
                 format!("negate the torque of {name} (scale = -1 in the column map); with that,"),
             )
         }
-        Reading::ExchangedTorques(i, j) => (
+        Interpretation::ExchangedTorques(i, j) => (
             ReasonCode::Order,
             format!("the torques of {} and {} seem to be swapped; after swapping them,", names[i], names[j]),
         ),
-        Reading::NegatedMotion(joint) => (
+        Interpretation::NegatedMotion(joint) => (
             ReasonCode::Sign,
             format!(
                 "negate the motion of {} (scale = -1 in the column map) or its axis in the model; with \
@@ -399,15 +401,15 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
                 names[joint]
             ),
         ),
-        Reading::ReversedAxis(joint) => (
+        Interpretation::ReversedAxis(joint) => (
             ReasonCode::Sign,
             format!("the axis of {} seems to be reversed in the model; after reversing it,", names[joint]),
         ),
-        Reading::ExchangedMotions(i, j) => (
+        Interpretation::ExchangedMotions(i, j) => (
             ReasonCode::Order,
             format!("the motions of {} and {} seem to be swapped; after swapping them,", names[i], names[j]),
         ),
-        Reading::TurnedZero(joint, quarters) => (
+        Interpretation::TurnedZero(joint, quarters) => (
             ReasonCode::Zero,
             format!(
                 "the zero of {} seems to be off by {}°; after adding {} to its position (offset in the column map),",
@@ -416,7 +418,7 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
                 significant(f64::from(quarters) * FRAC_PI_2, 5)
             ),
         ),
-        Reading::Gravity(g) => {
+        Interpretation::Gravity(g) => {
             // Adding zero turns a negative zero into zero.
             let numbers = [g.x, g.y, g.z].map(|x| significant(x + 0.0, 3)).join(",");
             (ReasonCode::Gravity, format!("it seems to have another direction; with gravity {numbers},"))
