@@ -4,7 +4,8 @@ use inertial::dynamics::ClosedMechanism;
 use inertial::excitation::ROUNDED;
 use inertial::mechanism::Mechanism;
 use inertial::simulation::{
-    ForceSensor, Forward, FreeFlyer, JointForces, PoseRule, Prescribed, PrescribedMotion, Reading, Sensors,
+    ForceSensor, Forward, FreeFlyer, JointForces, PoseRule, Prescribed, PrescribedMotion, SensorReading,
+    Sensors,
 };
 use inertial::spatial::Force;
 use nalgebra::{Matrix3, Vector3};
@@ -96,7 +97,7 @@ impl<'o> Output<'o> {
         Ok(Self { table, sensors, sink, row: Vec::new() })
     }
 
-    fn write(&mut self, t: f64, reading: &Reading) -> Result<()> {
+    fn write(&mut self, t: f64, reading: &SensorReading) -> Result<()> {
         let Some(sink) = &mut self.sink else { return Ok(()) };
         self.table.row(t, reading, &mut self.row);
         self.sensors.measure(&mut self.row);
@@ -128,7 +129,7 @@ impl Limits {
         Self { joints: joints.map(|(q, v, a, b, c)| (names[q].clone(), q, v, a, b, c)).collect() }
     }
 
-    fn check(&self, reading: &Reading) -> Result<()> {
+    fn check(&self, reading: &SensorReading) -> Result<()> {
         // Designed trajectories may reach a limit up to rounding error; the tolerance of speeds covers the rounding of digits in a file.
         let slack = |limit: f64| 1e-9 * (1.0 + limit.abs());
         for (name, q, v, lower, upper, speed) in &self.joints {
@@ -175,13 +176,13 @@ pub fn inverse(
     let Inverse { closed, forces, mut sensor } = robot;
     let mut sensors = Prescribed::new(closed, forces)?;
     let mut workspace = closed.workspace();
-    let mut reading = Reading::new(closed);
+    let mut reading = SensorReading::new(closed);
     let mut drift = Drift::default();
     for k in times.with_progress(context) {
         let k = k?;
         let t = times.at(k);
         let here = || format!("t = {t} s");
-        let Reading { q, v, a, wheels, .. } = &mut reading;
+        let SensorReading { q, v, a, wheels, .. } = &mut reading;
         prescribed.state(t, q, v, a, wheels)?;
         sensors.complete(&mut reading).at(here())?;
         if let Some(limits) = limits {
@@ -207,9 +208,9 @@ pub fn forward(
     times: &Times,
     output: &mut Output<'_>,
 ) -> Result<Drift> {
-    let mut reading = Reading::new(closed);
+    let mut reading = SensorReading::new(closed);
     let mut workspace = closed.workspace();
-    let Reading { q, v, a, wheels, .. } = &mut reading;
+    let SensorReading { q, v, a, wheels, .. } = &mut reading;
     prescribed.state(times.at(0), q, v, a, wheels)?;
     let mut plant = Forward::new(closed, forces, &reading.q, &reading.v)?;
     let mut tau = vec![0.0; closed.mechanism().nv()];
@@ -264,8 +265,8 @@ pub fn free_flight(
     let total = Force::new(Vector3::new(lx, ly, lz), Vector3::new(px, py, pz));
     let mut flyer = FreeFlyer::new(mechanism)?.with_momentum(total).with_rule(flight.rule);
     let closed = ClosedMechanism::new(mechanism)?;
-    let mut reading = Reading::new(&closed);
-    let mut given = Reading::new(&closed);
+    let mut reading = SensorReading::new(&closed);
+    let mut given = SensorReading::new(&closed);
     let mut drift = Drift::default();
     let mut start = None;
     for k in times.with_progress(context) {

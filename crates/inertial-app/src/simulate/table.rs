@@ -4,7 +4,7 @@ use inertial::dynamics::ClosedMechanism;
 use inertial::estimation::WRENCH_AXES;
 use inertial::identifiability::Measured;
 use inertial::mechanism::Base;
-use inertial::simulation::Reading;
+use inertial::simulation::SensorReading;
 use inertial_data::{BASE_A, BASE_Q, BASE_V, nearest_hint};
 
 use super::Mode;
@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 const MOMENTUM: [&str; 6] = ["px", "py", "pz", "lx", "ly", "lz"];
 
-/// Location of the value of a column in a [`Reading`].
+/// Location of the value of a column in a [`SensorReading`].
 #[derive(Debug, Clone, Copy)]
 enum Field {
     Time,
@@ -96,7 +96,7 @@ impl Table {
     }
 
     /// Writes the values of all columns.
-    pub fn row(&self, t: f64, reading: &Reading, row: &mut Vec<f64>) {
+    pub fn row(&self, t: f64, reading: &SensorReading, row: &mut Vec<f64>) {
         row.clear();
         row.extend(self.fields.iter().map(|field| match *field {
             Field::Time => t,

@@ -5,7 +5,7 @@ use inertial::dynamics::{ClosedMechanism, InverseDynamics, Samples};
 use inertial::estimation::{Equations, Measurements, Summary, WRENCH_AXES};
 use inertial::excitation::Trajectory;
 use inertial::mechanism::{Base, Mechanism};
-use inertial::simulation::{JointForces, Prescribed, PrescribedMotion, Reading, Sensors};
+use inertial::simulation::{JointForces, Prescribed, PrescribedMotion, SensorReading, Sensors};
 
 /// Positions, velocities, accelerations and forces, sample by sample.
 pub struct Record {
@@ -39,10 +39,10 @@ impl Record {
             .map(|(column, sd)| ((*column).to_owned(), if seed.is_some() { *sd } else { 0.0 }))
             .collect();
         let mut sensors = Sensors::new(&names, &noise, &[], &[], seed.unwrap_or_default())?;
-        let mut reading = Reading::new(&closed);
+        let mut reading = SensorReading::new(&closed);
         let mut out = Self { q: Vec::new(), v: Vec::new(), a: Vec::new(), tau: Vec::new() };
         for k in 0..motion.samples(rate)? {
-            let Reading { q, v, a, wheels, .. } = &mut reading;
+            let SensorReading { q, v, a, wheels, .. } = &mut reading;
             prescribed.state(k as f64 / rate, q, v, a, wheels)?;
             plant.complete(&mut reading)?;
             sensors.measure(&mut reading.tau);

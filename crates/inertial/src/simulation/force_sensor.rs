@@ -1,6 +1,6 @@
 //! Readings of a force/torque sensor.
 
-use super::Reading;
+use super::SensorReading;
 use super::prescribed::force_first;
 use crate::dynamics::{Workspace, body_accelerations};
 use crate::mechanism::{Mechanism, MechanismBuilder};
@@ -20,11 +20,11 @@ struct Carried {
 /// ```
 /// use inertial::dynamics::ClosedMechanism;
 /// use inertial::mechanism::builtin;
-/// use inertial::simulation::{ForceSensor, Reading};
+/// use inertial::simulation::{ForceSensor, SensorReading};
 ///
 /// let builder = builtin::get("arm7")?;
 /// let arm = builder.build(&Default::default())?;
-/// let reading = Reading::new(&ClosedMechanism::new(&arm)?);
+/// let reading = SensorReading::new(&ClosedMechanism::new(&arm)?);
 /// let mut sensor = ForceSensor::new(&builder, &arm, "link7")?;
 /// // At rest it carries the weight.
 /// let [fx, fy, fz, ..] = sensor.read(&reading)?;
@@ -82,7 +82,7 @@ impl<'m> ForceSensor<'m> {
     }
 
     /// Returns force, then moment, at the origin and along the axes of the link frame.
-    pub fn read(&mut self, reading: &Reading) -> Result<[f64; 6]> {
+    pub fn read(&mut self, reading: &SensorReading) -> Result<[f64; 6]> {
         let ws = &mut self.workspace;
         body_accelerations(self.mechanism, ws, &reading.q, &reading.v, &reading.a)?;
         let gravity = self.mechanism.gravity();

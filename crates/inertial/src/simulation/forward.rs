@@ -3,7 +3,7 @@
 use nalgebra::Vector3;
 
 use super::prescribed::{force_first, refuse_parts};
-use super::{Extrapolation, JointForces, Reading, Standstill};
+use super::{Extrapolation, JointForces, SensorReading, Standstill};
 use crate::Result;
 use crate::dynamics::{ClosedMechanism, ClosedWorkspace, Frame};
 use crate::mechanism::{Base, Mechanism};
@@ -117,7 +117,7 @@ impl<'c, 'm> Forward<'c, 'm> {
     }
 
     /// Computes the sensor readings, with the actuator forces `tau` (one per coordinate of the tree).
-    pub fn read(&mut self, tau: &[f64], reading: &mut Reading) -> Result<()> {
+    pub fn read(&mut self, tau: &[f64], reading: &mut SensorReading) -> Result<()> {
         let Self { plant, y, .. } = self;
         let closed = plant.closed;
         let (nq, n) = (closed.mechanism().nq(), closed.dof());

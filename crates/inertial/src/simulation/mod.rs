@@ -23,6 +23,6 @@ pub use force_sensor::ForceSensor;
 pub use forward::{Balance, Forward};
 pub use free_flying::{FreeFlyer, PoseRule};
 pub use joint_forces::{JointForces, Standstill};
-pub use prescribed::{Prescribed, Reading};
+pub use prescribed::{Prescribed, SensorReading};
 pub use prescribed_motion::PrescribedMotion;
 pub use sensors::{Sensors, Settings};

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// All quantities that sensors can measure at one time, in the coordinates of the tree.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct SensorReading {
     /// Positions.
     pub q: Vec<f64>,
     /// Velocities.
@@ -27,7 +27,7 @@ pub struct Reading {
     pub wheels: Vec<f64>,
 }
 
-impl Reading {
+impl SensorReading {
     /// Creates a zero reading at the assembled configuration.
     pub fn new(closed: &ClosedMechanism<'_>) -> Self {
         let mechanism = closed.mechanism();
@@ -50,12 +50,12 @@ impl Reading {
 /// ```
 /// use inertial::dynamics::ClosedMechanism;
 /// use inertial::mechanism::builtin;
-/// use inertial::simulation::{JointForces, Prescribed, Reading};
+/// use inertial::simulation::{JointForces, Prescribed, SensorReading};
 ///
 /// let linkage = builtin::get("four-bar")?.build(&Default::default())?;
 /// let closed = ClosedMechanism::new(&linkage)?;
 /// let mut sensors = Prescribed::new(&closed, JointForces::of(&linkage)?)?;
-/// let mut reading = Reading::new(&closed);
+/// let mut reading = SensorReading::new(&closed);
 /// let crank = closed.independent()[0];
 /// reading.q[crank] += 0.2; // the others follow
 /// reading.v[crank] = 1.0;
@@ -97,7 +97,7 @@ impl<'c, 'm> Prescribed<'c, 'm> {
     }
 
     /// Computes all other fields, `tau` and `wrench` from the independent positions, velocities and accelerations in `reading`.
-    pub fn complete(&mut self, reading: &mut Reading) -> Result<()> {
+    pub fn complete(&mut self, reading: &mut SensorReading) -> Result<()> {
         let (closed, ws) = (self.closed, &mut self.workspace);
         for (target, &k) in self.target.iter_mut().zip(closed.independent_positions()) {
             *target = reading.q[k];

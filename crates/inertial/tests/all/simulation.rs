@@ -7,7 +7,7 @@ use inertial::dynamics::{ClosedMechanism, Frame, Workspace, forward_kinematics, 
 use inertial::mechanism::{
     BuildOptions, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, WheelSpec, builtin,
 };
-use inertial::simulation::{Forward, FreeFlyer, JointForces, PoseRule, Prescribed, Reading};
+use inertial::simulation::{Forward, FreeFlyer, JointForces, PoseRule, Prescribed, SensorReading};
 use inertial::spatial::{Force, Inertia, Pose};
 use nalgebra::{Matrix3, Vector3, vector};
 
@@ -218,7 +218,7 @@ fn passive_motion_keeps_energy_for_a_minute() {
         // The arm is simulated for a fifth of the time: it is the slowest case and has the largest energy.
         let seconds = if name == "arm7" { 12 } else { 60 };
         let mut forward = Forward::new(&closed, JointForces::none(&m), &q, &vec![speed; m.nv()]).unwrap();
-        let mut reading = Reading::new(&closed);
+        let mut reading = SensorReading::new(&closed);
         let mut worst = 0.0f64;
         for k in 0..10 * seconds {
             let t = 0.1 * f64::from(k);
@@ -281,7 +281,7 @@ fn energy_and_momentum_balance_in_free_fall() {
     let mut forward = Forward::new(&closed, JointForces::none(&free), &q, &v).unwrap();
     let mut ws = Workspace::new(&free);
     let before = momentum(&free, &mut ws, &q, &v, Frame::World).unwrap();
-    let mut reading = Reading::new(&closed);
+    let mut reading = SensorReading::new(&closed);
     for k in 0..60 {
         forward.advance(f64::from(k), f64::from(k + 1), |_, _| {}).unwrap();
     }
@@ -305,7 +305,7 @@ fn forward_and_inverse_dynamics_agree() {
         let m = builder.build(&BuildOptions::default()).unwrap();
         let closed = ClosedMechanism::new(&m).unwrap();
         let independent = closed.independent_positions().to_vec();
-        let swing = |t: f64, reading: &mut Reading| {
+        let swing = |t: f64, reading: &mut SensorReading| {
             for (i, (&q, &v)) in independent.iter().zip(closed.independent()).enumerate() {
                 let (rate, size) = (2.0 + i as f64, 0.1);
                 reading.q[q] = closed.assembled()[q] + size * (rate * t).sin();
@@ -314,11 +314,11 @@ fn forward_and_inverse_dynamics_agree() {
             }
         };
         let mut inverse = Prescribed::new(&closed, JointForces::of(&m).unwrap()).unwrap();
-        let mut given = Reading::new(&closed);
+        let mut given = SensorReading::new(&closed);
         swing(0.0, &mut given);
         inverse.complete(&mut given).unwrap();
         let mut forward = Forward::new(&closed, JointForces::of(&m).unwrap(), &given.q, &given.v).unwrap();
-        let mut found = Reading::new(&closed);
+        let mut found = SensorReading::new(&closed);
         for k in 0..5 {
             let t = 0.1 * f64::from(k);
             let mut at = given.clone();
@@ -395,7 +395,7 @@ fn free_flight_and_forward_dynamics_agree() {
             .unwrap();
         pose.copy_from_slice(&q);
     }
-    let mut reading = Reading::new(&closed);
+    let mut reading = SensorReading::new(&closed);
     forward.read(&vec![0.0; m.nv()], &mut reading).unwrap();
     for k in 0..m.nq() {
         assert!((reading.q[k] - q[k]).abs() < 1e-9, "{k}: {} {}", reading.q[k], q[k]);

@@ -49,7 +49,7 @@ impl Group {
 }
 
 /// Interpretation of one name.
-struct Reading {
+struct Interpretation {
     template: String,
     meaning: Meaning,
     key: Key,
@@ -58,17 +58,21 @@ struct Reading {
 
 /// Finds the groups of the columns `free`; `joints` are the names of the model's joints if known.
 pub(crate) fn find(names: &[String], free: &[usize], joints: &[String]) -> Vec<Group> {
-    let mut readings: Vec<Vec<Reading>> = free.iter().map(|&k| read(&names[k], k, joints)).collect();
+    let mut interpretations: Vec<Vec<Interpretation>> =
+        free.iter().map(|&k| interpret(&names[k], k, joints)).collect();
     // If a name has several numbers, the one that differs between columns is the joint's.
     let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
-    for reading in readings.iter().flatten() {
-        *sizes.entry(reading.template.clone()).or_default() += 1;
+    for interpretation in interpretations.iter().flatten() {
+        *sizes.entry(interpretation.template.clone()).or_default() += 1;
     }
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for readings in &mut readings {
-        let Some(best) = (0..readings.len()).max_by_key(|&r| sizes[&readings[r].template]) else { continue };
-        let Reading { template, meaning, key, column } = readings.swap_remove(best);
+    for interpretations in &mut interpretations {
+        let Some(best) = (0..interpretations.len()).max_by_key(|&r| sizes[&interpretations[r].template])
+        else {
+            continue;
+        };
+        let Interpretation { template, meaning, key, column } = interpretations.swap_remove(best);
         if let Some(&place) = places.get(&template) {
             groups[place].members.push((key, column));
         } else {
@@ -111,40 +115,51 @@ fn counted(group: &mut Group) -> bool {
 }
 
 /// Returns the interpretations of a name; several if it has several numbers.
-fn read(name: &str, column: usize, joints: &[String]) -> Vec<Reading> {
+fn interpret(name: &str, column: usize, joints: &[String]) -> Vec<Interpretation> {
     let stated = Stated::of(name, &|text| joint_of_model(text, joints).is_some());
     let rest = stated.rest;
     let meaning_of = |words: &[String]| stated.meaning(words);
     let template = |range: &std::ops::Range<usize>, open: &str| {
         format!("{}{open}{}", &name[..range.start], &name[range.end..])
     };
-    let cut = words(rest);
+    let all_words = words(rest);
     if let Some((joint, range)) =
         joint_of_model(rest, joints).or_else(|| joint_segment(rest).filter(|_| joints.is_empty()))
     {
         let outside =
             |(_, at): &&(String, std::ops::Range<usize>)| at.end <= range.start || at.start >= range.end;
-        let left: Vec<String> = cut.iter().filter(outside).map(|(word, _)| word.clone()).collect();
-        if let Some(meaning) = meaning_of(&left) {
+        let other_words: Vec<String> =
+            all_words.iter().filter(outside).map(|(word, _)| word.clone()).collect();
+        if let Some(meaning) = meaning_of(&other_words) {
             let key = Key::Joint(joint.to_owned());
-            return vec![Reading { template: template(&range, "{joint}"), meaning, key, column }];
+            return vec![Interpretation { template: template(&range, "{joint}"), meaning, key, column }];
         }
     }
     let others = |own: Option<usize>| -> Vec<String> {
-        cut.iter().enumerate().filter(|(k, _)| Some(*k) != own).map(|(_, (word, _))| word.clone()).collect()
+        all_words
+            .iter()
+            .enumerate()
+            .filter(|(k, _)| Some(*k) != own)
+            .map(|(_, (word, _))| word.clone())
+            .collect()
     };
     let mut out = Vec::new();
-    for (k, (word, range)) in cut.iter().enumerate() {
+    for (k, (word, range)) in all_words.iter().enumerate() {
         let number = word.parse().ok().filter(|_| word.len() <= 4);
         if let Some((number, meaning)) = number.zip(meaning_of(&others(Some(k)))) {
-            out.push(Reading { template: template(range, "{i}"), meaning, key: Key::Number(number), column });
+            out.push(Interpretation {
+                template: template(range, "{i}"),
+                meaning,
+                key: Key::Number(number),
+                column,
+            });
         }
     }
     // A robot with one joint needs no numbers.
     if out.is_empty()
-        && let Some(meaning) = meaning_of(&others(None)).filter(|_| cut.len() <= 3)
+        && let Some(meaning) = meaning_of(&others(None)).filter(|_| all_words.len() <= 3)
     {
-        out.push(Reading { template: name.to_owned(), meaning, key: Key::Number(1), column });
+        out.push(Interpretation { template: name.to_owned(), meaning, key: Key::Number(1), column });
     }
     out
 }
