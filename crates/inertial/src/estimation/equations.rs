@@ -43,7 +43,7 @@ pub struct Equations<'m> {
     all_terms: Vec<(usize, Term)>,
     model: JointModel,
     snap: f64,
-    wide: bool,
+    has_candidates: bool,
 }
 
 /// Change of base parameters and joint terms that acts like one unit of a removed term.
@@ -123,7 +123,7 @@ impl<'m> Equations<'m> {
             terms,
             model,
             snap,
-            wide: false,
+            has_candidates: false,
         };
         out.number();
         Ok(out)
@@ -205,8 +205,8 @@ impl<'m> Equations<'m> {
     }
 
     /// Returns whether the terms are candidates from which a joint model is selected.
-    pub(crate) fn is_wide(&self) -> bool {
-        self.wide
+    pub(crate) fn has_candidates(&self) -> bool {
+        self.has_candidates
     }
 
     pub(crate) fn motors(&self) -> &[Motor] {
@@ -275,7 +275,7 @@ impl<'m> Equations<'m> {
         let mut out = self.clone();
         out.terms.clone_from(&self.all_terms);
         out.terms.retain(|&(v, term)| term != Term::Stribeck || motors[v].stribeck.is_some());
-        (out.motors, out.wide) = (motors, false);
+        (out.motors, out.has_candidates) = (motors, false);
         out.number();
         out
     }
@@ -291,7 +291,7 @@ impl<'m> Equations<'m> {
     /// Returns the equations with other joint terms, on the given motors. Terms that act like base parameters remain excluded.
     pub(crate) fn with_chosen(&self, motors: Vec<Motor>, terms: Vec<(usize, Term)>) -> Self {
         let mut out = self.clone();
-        (out.motors, out.terms, out.wide) = (motors, terms, false);
+        (out.motors, out.terms, out.has_candidates) = (motors, terms, false);
         out.number();
         out
     }
@@ -383,7 +383,7 @@ impl<'m> Equations<'m> {
                 self.channels[row].push(unknown, (1.0, feature));
             }
         }
-        self.wide = true;
+        self.has_candidates = true;
     }
 
     /// Returns the same equations without the search for couplings of drives.

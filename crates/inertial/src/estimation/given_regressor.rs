@@ -247,8 +247,8 @@ impl RegressorRows {
             start.rows_mut(offset, TEN).copy_from(&body.parameters());
         }
         for j in TEN * self.bodies..n {
-            let seen = conic.gram[(j, j)];
-            conic.add_penalty(j, 0.0, if seen > 0.0 { FREE * seen } else { 1.0 });
+            let information = conic.gram[(j, j)];
+            conic.add_penalty(j, 0.0, if information > 0.0 { FREE * information } else { 1.0 });
         }
         let found = conic.solve(&start, &Options::default(), |_, _| true)?;
         let covariance = covariance(&conic, &found.x, &DMatrix::identity(n, n))?;
@@ -260,7 +260,7 @@ impl RegressorRows {
         Ok(RegressorIdentification {
             rows: self.rows(),
             columns: n,
-            rank: solution.seen,
+            rank: solution.excited,
             bodies: bodies.collect::<Result<_>>()?,
             std_errors: (0..n).map(|i| covariance[(i, i)].max(0.0).sqrt()).collect(),
             fit: self.residuals(&found.x),
@@ -285,7 +285,7 @@ impl RegressorRows {
                 return Ok((weights, solution));
             }
             // The degrees of freedom of the fit are shared by all rows.
-            let free = 1.0 - (solution.seen as f64 / self.rows() as f64).min(0.999);
+            let free = 1.0 - (solution.excited as f64 / self.rows() as f64).min(0.999);
             for (weight, channel) in weights.iter_mut().zip(&self.channels) {
                 let least = LEAST_NOISE * (channel.forces / channel.count.max(1) as f64).sqrt();
                 let noise = (channel.squares(&solution.values) / (free * channel.count.max(1) as f64)).sqrt();

@@ -26,7 +26,7 @@ fn noise_free_data_return_the_base_parameters() {
         let scale = truth.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
         for weighting in [Weighting::Ordinary, Weighting::Weighted] {
             let found = LeastSquares::new(&equations, &summary, weighting).unwrap();
-            assert_eq!(found.seen, equations.len(), "{name}");
+            assert_eq!(found.excited, equations.len(), "{name}");
             for ((name, x), y) in equations.names.iter().zip(&truth).zip(found.values.iter()) {
                 // Relative to the value, or to a thousandth of the largest value for those near zero.
                 assert!((x - y).abs() <= 1e-9 * x.abs().max(1e-3 * scale), "{name}: {x} {y}");
@@ -47,7 +47,7 @@ fn rotors_near_the_ground_are_part_of_their_links() {
     assert_eq!(equations.absorbed, [(0, Term::RotorInertia), (1, Term::RotorInertia)]);
     let summary = simulate(&mechanism, terms, 400, &mut rng).summary(&equations);
     let found = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
-    assert_eq!(found.seen, equations.len());
+    assert_eq!(found.excited, equations.len());
     let truth = true_values(&equations);
     let mut shifted = 0;
     for ((name, x), y) in equations.names.iter().zip(&truth).zip(found.values.iter()) {

@@ -129,9 +129,9 @@ fn assert_truth(equations: &Equations<'_>, log: &Log, what: &str) {
     let truth = true_values(equations);
     let scale = truth.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     let mut error: Vec<f64> = found.values.iter().zip(&truth).map(|(x, y)| x - y).collect();
-    let unseen = found.unseen_combinations();
-    assert_eq!(unseen.len() + found.seen, equations.len());
-    for (pivot, direction) in unseen {
+    let unexcited = found.unexcited_combinations();
+    assert_eq!(unexcited.len() + found.excited, equations.len());
+    for (pivot, direction) in unexcited {
         let amount = error[pivot];
         direction.iter().for_each(|(i, c)| error[*i] -= amount * c);
     }
@@ -472,7 +472,7 @@ fn combinations_that_are_not_excited_are_named() {
     let found =
         identify(&equations, &log.summary(&equations, None), None, &with_estimator(Estimator::Wls)).unwrap();
     let hidden = equations.len()
-        - LeastSquares::new(&equations, &log.summary(&equations, None), Weighting::Weighted).unwrap().seen;
+        - LeastSquares::new(&equations, &log.summary(&equations, None), Weighting::Weighted).unwrap().excited;
     assert_eq!(found.unexcited.len(), hidden);
     let viscous = format!("{}.viscous", mechanism.velocity_names()[1]);
     assert!(

@@ -111,7 +111,7 @@ fn a_known_coupling_is_identified_exactly() {
     joints.couplings.push(Coupling { motor: 5, shaft: vec![(5, 1.0), (3, -0.5), (4, 1.0)] });
     let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
     let found = LeastSquares::new(&equations, &log.summary(&equations), Weighting::Weighted).unwrap();
-    assert_eq!(found.seen, equations.len());
+    assert_eq!(found.excited, equations.len());
     for (&(v, term), x) in equations.terms.iter().zip(&found.values.as_slice()[equations.rank()..]) {
         let k = 1.0 + v as f64;
         let truth = match term {

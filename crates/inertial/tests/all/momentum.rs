@@ -224,7 +224,7 @@ fn estimates_are_exact_without_noise() {
             equations.bias_compensated(&samples, &noise).unwrap(),
             equations.errors_in_variables(&samples, &RateNoise::new(&robot, 5e-5, 8e-5, 5e-5)).unwrap(),
         ] {
-            assert_eq!(fit.seen, equations.len());
+            assert_eq!(fit.excited, equations.len());
             for ((found, expected), name) in fit.values.iter().zip(&truth).zip(&equations.names) {
                 let error = (found - expected).abs() / expected.abs().max(1e-2);
                 assert!(error < 1e-8, "{name}: {found} for {expected}");

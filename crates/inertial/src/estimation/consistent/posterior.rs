@@ -38,7 +38,7 @@ const ENOUGH: f64 = 400.0;
 const MOST_THINNED: usize = 64;
 
 /// Information, relative to the largest with columns of unit length, below which a direction counts as not excited.
-const SEEN: f64 = 1e-12;
+const UNEXCITED: f64 = 1e-12;
 
 /// Degrees of freedom of the Wishart distribution of a pseudo-inertia with a constant density: its size plus one.
 const DIMENSIONS: f64 = 5.0;
@@ -168,9 +168,10 @@ fn calibrated(
     let unit =
         DMatrix::from_fn(rows.nrows(), n, |i, j| if size[j] > 0.0 { rows[(i, j)] / size[j] } else { 0.0 });
     let svd = Svd::new(&unit)?;
-    let seen = svd.values.iter().take_while(|s| **s * **s > SEEN * svd.values[0] * svd.values[0]).count();
-    let mut out = DMatrix::zeros(seen, n + 1);
-    for k in 0..seen {
+    let excited =
+        svd.values.iter().take_while(|s| **s * **s > UNEXCITED * svd.values[0] * svd.values[0]).count();
+    let mut out = DMatrix::zeros(excited, n + 1);
+    for k in 0..excited {
         // The unknowns move along this axis by `v/size`; the product with `size v` is the coordinate along it.
         let axis = DVector::from_fn(n, |j, _| svd.v[(j, k)] * size[j]);
         let [own, counted] = [independent, covariance].map(|c| axis.dot(&(c * &axis)));

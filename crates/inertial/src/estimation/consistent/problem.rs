@@ -234,12 +234,12 @@ impl ConsistentProblem {
         let model = &equations.model_values()?[rank..];
         for (i, &(_, term)) in equations.terms.iter().enumerate() {
             let (j, found) = (n + i, noise.values[rank + i]);
-            let seen = conic.gram[(j, j)];
+            let information = conic.gram[(j, j)];
             start[j] = found;
             if term.is_nonnegative() {
                 conic.nonnegative.push(j);
                 // Start in the interior, not too close to zero.
-                let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
+                let unit = if information > 0.0 { (2.0 * conic.constant / information).sqrt() } else { 1.0 };
                 start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
             }
             conic.add_penalty(j, model[i], wanted.prior_weight / widths[i].powi(2));
@@ -393,12 +393,13 @@ impl ConsistentProblem {
         let root = Root::new(&unknowns)?;
         if let Some(jackknife) = Jackknife::new(scores, &root.factor) {
             let back = product(&cross, &root.inverse);
-            let seen = product(&root.factor.transpose(), &product(&information(scores, n), &root.factor));
-            let growth = jackknife.growth(&root.factor, &seen);
+            let independent =
+                product(&root.factor.transpose(), &product(&information(scores, n), &root.factor));
+            let growth = jackknife.growth(&root.factor, &independent);
             for (covariance, map) in [(&mut unknowns, &root.factor), (&mut parameters, &back)] {
                 // The remainder is the part of the prior.
-                let shown = product(&product(map, &seen), &map.transpose());
-                *covariance += jackknife.covariance(map, &seen, growth) - shown;
+                let independent_part = product(&product(map, &independent), &map.transpose());
+                *covariance += jackknife.covariance(map, &independent, growth) - independent_part;
             }
         }
         Ok([unknowns, parameters, response])
@@ -421,11 +422,11 @@ impl Root {
         };
         // The singular vectors of a covariance are its eigenvectors.
         let (n, svd) = (scale.len(), Svd::new(&DMatrix::from_fn(scale.len(), scale.len(), scaled))?);
-        let seen = svd.rank(1e-13).rank;
+        let rank = svd.rank(1e-13).rank;
         let size = |k: usize| svd.values[k].sqrt();
         Ok(Self {
-            factor: DMatrix::from_fn(n, seen, |i, k| scale[i] * svd.v[(i, k)] * size(k)),
-            inverse: DMatrix::from_fn(n, seen, |i, k| {
+            factor: DMatrix::from_fn(n, rank, |i, k| scale[i] * svd.v[(i, k)] * size(k)),
+            inverse: DMatrix::from_fn(n, rank, |i, k| {
                 if scale[i] > 0.0 { svd.v[(i, k)] / size(k) / scale[i] } else { 0.0 }
             }),
         })

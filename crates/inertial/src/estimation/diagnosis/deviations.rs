@@ -22,7 +22,7 @@ use crate::mechanism::Mechanism;
 /// Step of numerical derivatives with respect to angles (rad).
 const STEP: f64 = 1e-4;
 /// Squared share of a column that is independent of the unknowns, below which it cannot be distinguished from them.
-const SEEN: f64 = 1e-6;
+const INDEPENDENT: f64 = 1e-6;
 
 /// Range of a joint relative to the widest, below which no spring is searched for: the position controller of a held joint acts like one.
 const HELD: f64 = 0.03;
@@ -61,9 +61,9 @@ fn candidates(
 ) -> Result<Vec<Candidate>> {
     let (nv, names) = (mechanism.nv(), mechanism.velocity_names());
     let estimated = mechanism.clone().with_parameters(parameters)?;
-    let as_it_is = rigid(&estimated, excerpt, |_| {})?;
+    let unchanged = rigid(&estimated, excerpt, |_| {})?;
     let derivative = |other: Vec<f64>, by: f64| -> Vec<f64> {
-        other.iter().zip(&as_it_is).map(|(other, own)| (other - own) / by).collect()
+        other.iter().zip(&unchanged).map(|(other, own)| (other - own) / by).collect()
     };
     // τ(t) = f(t − lag) is about f − lag ḟ. The derivative of measured torques would correlate with their noise and bias the lag
     // towards zero.
@@ -198,7 +198,7 @@ pub(crate) fn deviations(
     let unknowns: Vec<usize> = (0..n).collect();
     let with_omitted: Vec<usize> = (0..n).chain(first_omitted..width - 1).collect();
     // The forces and each candidate, after elimination of the unknowns. For lags these include the omitted friction.
-    let left = |unknowns: &[usize], column: usize| -> Result<Vec<f64>> {
+    let eliminated = |unknowns: &[usize], column: usize| -> Result<Vec<f64>> {
         let system: Vec<usize> = unknowns.iter().copied().chain([column]).collect();
         let values = Solution::of_factor(&matrix.select_columns(&system), None)?.values;
         let mut out = vec![0.0; width];
@@ -216,15 +216,16 @@ pub(crate) fn deviations(
             .sum()
     };
     let remaining_of = |residual: &[f64]| blocks.iter().map(|g| product(g, residual, residual)).sum::<f64>();
-    let (residual, residual_of_lag) = (left(&unknowns, width - 1)?, left(&with_omitted, width - 1)?);
+    let (residual, residual_of_lag) =
+        (eliminated(&unknowns, width - 1)?, eliminated(&with_omitted, width - 1)?);
     let energy = |column: usize| blocks.iter().map(|g| g[(column, column)]).sum::<f64>();
     let mut out = Vec::new();
     // Lags that are too large for the linearization.
-    let as_it_is = remaining_of(&residual_of_lag) / energy(width - 1);
-    let mut best = (FALL * as_it_is, None);
+    let unchanged = remaining_of(&residual_of_lag) / energy(width - 1);
+    let mut best = (FALL * unchanged, None);
     let lags: Vec<f64> = (0..LAGS.len()).map(|k| excerpt.rounded_lag(k)).collect();
     for (k, &lag) in lags.iter().enumerate().filter(|(_, lag)| **lag != 0.0) {
-        let own = left(&with_omitted, first_later + k)?;
+        let own = eliminated(&with_omitted, first_later + k)?;
         let share = remaining_of(&own) / energy(first_later + k);
         if share < best.0 {
             best = (share, Some(lag));
@@ -239,7 +240,7 @@ pub(crate) fn deviations(
             of: None,
             value,
             std_error,
-            explains: 1.0 - share / as_it_is,
+            explains: 1.0 - share / unchanged,
         });
     }
     let known = out.len();
@@ -248,12 +249,12 @@ pub(crate) fn deviations(
             DeviationKind::Lag | DeviationKind::JointLag => (&with_omitted, &residual_of_lag),
             _ => (&unknowns, &residual),
         };
-        let own = left(unknowns, n + k)?;
+        let own = eliminated(unknowns, n + k)?;
         let remaining = remaining_of(residual);
         let scores: Vec<[f64; 2]> =
             blocks.iter().map(|g| [product(g, &own, residual), product(g, &own, &own)]).collect();
         let [score, information] = scores.iter().fold([0.0; 2], |s, x| [s[0] + x[0], s[1] + x[1]]);
-        if !(information > SEEN * energy(n + k) && remaining > 0.0) {
+        if !(information > INDEPENDENT * energy(n + k) && remaining > 0.0) {
             continue;
         }
         let value = score / information;

@@ -110,7 +110,7 @@ pub fn identify_fleet(
         return Err(Error::InvalidOption("the fleet is empty: give a summary of each robot".into()));
     }
     carried.map_or(Ok(()), |c| c.check(robots.len()))?;
-    if equations.is_wide() {
+    if equations.has_candidates() {
         let mut all = Summary::empty(equations);
         for robot in robots {
             all.merge(robot)?;

@@ -131,7 +131,7 @@ impl Loaded {
         let n = shared.len();
         let (a, b) = (all.columns(0, n).into_owned(), all.column(n).into_owned());
         let effect = Scaled::new(&(a.columns(0, shared.rank()) * &link.effect))?;
-        let count = count.saturating_sub(effect.seen);
+        let count = count.saturating_sub(effect.excited);
         let independent = independent.min(count as f64);
         Ok(Self { a, effect, b, spread, samples: reduced.samples, count, independent })
     }
@@ -140,7 +140,7 @@ impl Loaded {
     pub(crate) fn without_payload(&self, shared: &Equations<'_>) -> Result<Summary> {
         let mut out = Summary::empty(shared);
         out.samples = self.samples;
-        let range = self.effect.svd.u.columns(0, self.effect.seen);
+        let range = self.effect.svd.u.columns(0, self.effect.excited);
         let a = &self.a - range * range.tr_mul(&self.a);
         let b = &self.b - range * range.tr_mul(&self.b);
         let (rows, n) = a.shape();
@@ -182,12 +182,13 @@ impl Loaded {
                 // Bounds and other distances refer to links.
                 let plain =
                     IdentifyOptions { bounds: None, prior_kind: PriorKind::default(), ..options.clone() };
-                consistent_body(matrix * scale, rest * scale, &prior, &plain, effect.seen == 10)?.parameters
+                consistent_body(matrix * scale, rest * scale, &prior, &plain, effect.excited == 10)?
+                    .parameters
             }
         };
         let body = BodyEstimate::new("payload", &Inertia::from_parameters(&parameters))?;
         let base_parameters = combinations(link, &parameters, &covariance, &effect.open())?;
-        Ok((parameters, FleetPayload { body, base_parameters, excited: effect.seen }))
+        Ok((parameters, FleetPayload { body, base_parameters, excited: effect.excited }))
     }
 }
 

@@ -227,7 +227,7 @@ impl Criticism {
             );
         }
         let largest = largest_force(joints);
-        let (loud, quiet): (Vec<&Residual>, Vec<&Residual>) =
+        let (large, small): (Vec<&Residual>, Vec<&Residual>) =
             joints.iter().partition(|r| r.force() >= IDLE * largest);
         let names = |joints: Vec<&Residual>, most: f64| -> Vec<String> {
             let bad = joints.into_iter().filter(|r| r.relative_rms.is_finite() && r.relative_rms > most);
@@ -245,10 +245,10 @@ impl Criticism {
                 several.join(", ")
             )),
         };
-        if let Some(message) = message(&names(loud, JOINT), "more than half", "is not explained") {
+        if let Some(message) = message(&names(large, JOINT), "more than half", "is not explained") {
             self.add(ReasonCode::JointResidual, Verdict::DoNotUse, message);
         }
-        if let Some(message) = message(&names(quiet, NOISE_ALONE), "none", "is explained") {
+        if let Some(message) = message(&names(small, NOISE_ALONE), "none", "is explained") {
             self.add(ReasonCode::JointResidual, Verdict::Doubtful, message);
         }
     }

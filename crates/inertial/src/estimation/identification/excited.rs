@@ -55,13 +55,13 @@ impl Unexcited {
         for (mut column, s) in data.column_iter_mut().zip(unit.iter()) {
             column *= *s;
         }
-        data -= &data * &squares.unseen * squares.unseen.transpose();
+        data -= &data * &squares.unexcited * squares.unexcited.transpose();
         for (j, mut column) in data.column_iter_mut().enumerate() {
             column *= if unit[j] > 0.0 { scale[j] / unit[j] } else { 0.0 };
         }
         let svd = Svd::new(&(data * &root))?;
-        let shown = svd.values.iter().filter(|s| **s > LEAST.recip()).count();
-        let mut basis = root * svd.null_space(shown);
+        let excited = svd.values.iter().filter(|s| **s > LEAST.recip()).count();
+        let mut basis = root * svd.null_space(excited);
         for mut column in basis.column_iter_mut() {
             let length = column.norm();
             column.unscale_mut(length);

@@ -24,7 +24,7 @@ use crate::estimation::identification::unmeasured::out_of_reach;
 use crate::estimation::least_squares::essential::essential;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, information};
 use crate::estimation::least_squares::robust::{PASSES, robust};
-use crate::estimation::model_selection::evidence::WeakEvidence;
+use crate::estimation::model_selection::evidence::OmittedTerm;
 use crate::estimation::model_selection::grounded_rotors::Misfit;
 use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::measurements::Huber;
@@ -138,7 +138,7 @@ pub fn identify(
         }
         _ => {}
     }
-    if equations.is_wide() {
+    if equations.has_candidates() {
         let (out, coupled) = identify_chosen(equations, summary, validation, options)?;
         if !coupled || out.verdict != Some(Verdict::DoNotUse) {
             return Ok(out);
@@ -154,20 +154,20 @@ pub fn identify(
 
 /// Selects the joint model and estimates the parameters with it. Returns whether it couples drives that the model does not couple.
 fn identify_chosen(
-    wide: &Equations<'_>,
+    candidates: &Equations<'_>,
     summary: &Summary,
     validation: Option<&Summary>,
     options: &IdentifyOptions,
 ) -> Result<(Identification, bool)> {
-    let chosen = choose(wide, summary)?;
-    let narrow = |s: &Summary| s.project(wide, &chosen.equations);
-    let validation = validation.map(narrow).transpose()?;
-    let summary = narrow(summary)?;
+    let chosen = choose(candidates, summary)?;
+    let project = |s: &Summary| s.project(candidates, &chosen.equations);
+    let validation = validation.map(project).transpose()?;
+    let summary = project(summary)?;
     let squares = LeastSquares::new(&chosen.equations, &summary, weighting(options))?;
-    let again = |equations: &Equations<'_>, doubts: &[WeakEvidence]| {
-        estimate(equations, &summary, validation.as_ref(), options, squares.clone(), doubts)
+    let again = |equations: &Equations<'_>, omitted_terms: &[OmittedTerm]| {
+        estimate(equations, &summary, validation.as_ref(), options, squares.clone(), omitted_terms)
     };
-    let mut out = again(&chosen.equations, &chosen.doubts)?;
+    let mut out = again(&chosen.equations, &chosen.omitted_terms)?;
     if options.estimator == Estimator::Consistent
         && let Some(with_rotors) = chosen.with_grounded_rotors()
     {
@@ -176,9 +176,9 @@ fn identify_chosen(
         // probable cause.
         let is_heavy = |found: &Identification| chosen.has_rotors() && found.warnings.has("implausible");
         if misfit.is_large(&out.values) || is_heavy(&out) {
-            let doubts: Vec<WeakEvidence> =
-                chosen.doubts.iter().filter(|doubt| !doubt.of_prior).cloned().collect();
-            let other = again(&with_rotors, &doubts)?;
+            let omitted_terms: Vec<OmittedTerm> =
+                chosen.omitted_terms.iter().filter(|term| !term.of_prior).cloned().collect();
+            let other = again(&with_rotors, &omitted_terms)?;
             if misfit.falls(&out.values, &other.values) || (is_heavy(&out) && !is_heavy(&other)) {
                 out = other;
             }
@@ -202,13 +202,19 @@ pub fn identify_robust(
     options: &IdentifyOptions,
     pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
 ) -> Result<Identification> {
-    if equations.is_wide() {
+    if equations.has_candidates() {
         let chosen = choose(equations, summary)?;
-        let narrow = |s: &Summary| s.project(equations, &chosen.equations);
-        let validation = validation.map(narrow).transpose()?;
-        let summary = narrow(summary)?;
-        let out =
-            estimate_robust(&chosen.equations, &summary, validation.as_ref(), options, &chosen.doubts, pass)?;
+        let project = |s: &Summary| s.project(equations, &chosen.equations);
+        let validation = validation.map(project).transpose()?;
+        let summary = project(summary)?;
+        let out = estimate_robust(
+            &chosen.equations,
+            &summary,
+            validation.as_ref(),
+            options,
+            &chosen.omitted_terms,
+            pass,
+        )?;
         return Ok(chosen.explain(out));
     }
     estimate_robust(equations, summary, validation, options, &[], pass)
@@ -220,12 +226,12 @@ fn estimate_robust(
     summary: &Summary,
     validation: Option<&Summary>,
     options: &IdentifyOptions,
-    doubts: &[WeakEvidence],
+    omitted_terms: &[OmittedTerm],
     mut pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
 ) -> Result<Identification> {
     let (squares, settled) = robust(equations, summary, |huber| pass(equations, huber))?;
     let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
-    let mut out = estimate(equations, summary, validation, &options, squares, doubts)?;
+    let mut out = estimate(equations, summary, validation, &options, squares, omitted_terms)?;
     if !settled {
         out.warnings.push(Warning::OutliersNotConverged { passes: PASSES });
     }
@@ -234,16 +240,16 @@ fn estimate_robust(
 
 /// Adds the uncertainty due to omitted terms to a covariance.
 ///
-/// A doubt contains the change of the least-squares estimate. `response` converts it to the change of an estimate with a prior.
-fn widen(covariance: &mut DMatrix<f64>, response: Option<&DMatrix<f64>>, doubts: &[WeakEvidence]) {
+/// An omitted term contains the change of the least-squares estimate. `response` converts it to the change of an estimate with a prior.
+fn widen(covariance: &mut DMatrix<f64>, response: Option<&DMatrix<f64>>, omitted_terms: &[OmittedTerm]) {
     let unknowns = covariance.nrows();
-    for doubt in doubts.iter().filter(|doubt| doubt.change.len() == unknowns) {
-        let mut change = &doubt.change * doubt.variance.sqrt();
+    for term in omitted_terms.iter().filter(|term| term.change.len() == unknowns) {
+        let mut change = &term.change * term.variance.sqrt();
         match response {
-            Some(response) if doubt.of_prior => change -= response * change.clone(),
+            Some(response) if term.of_prior => change -= response * change.clone(),
             Some(response) => change = response * change,
             // Without a prior the estimate follows the data, which contain the term.
-            None if doubt.of_prior => continue,
+            None if term.of_prior => continue,
             None => {}
         }
         covariance.ger(1.0, &change, &change, 1.0);
@@ -257,7 +263,7 @@ fn estimate(
     validation: Option<&Summary>,
     options: &IdentifyOptions,
     mut squares: LeastSquares,
-    doubts: &[WeakEvidence],
+    omitted_terms: &[OmittedTerm],
 ) -> Result<Identification> {
     let mechanism = equations.mechanism();
     let mut warnings = Warnings::of_model(mechanism.warnings());
@@ -270,7 +276,7 @@ fn estimate(
     }
     let essential = options.essential.then(|| essential(equations, summary, &squares)).transpose()?;
     let mut prior = options.prior(mechanism)?;
-    let hidden = Unexcited::new(equations, summary, &squares, &prior)?;
+    let unexcited = Unexcited::new(equations, summary, &squares, &prior)?;
     let names = equations.row_names();
     let (given, other): (Vec<_>, Vec<_>) =
         equations.grounded_rotors().partition(|(_, _, given)| *given > 0.0);
@@ -282,11 +288,11 @@ fn estimate(
             warnings.push(Warning::RotorsNotSeparated { joints, split });
         }
     }
-    if !squares.thin.is_empty() {
-        let joints = squares.thin.iter().map(|&row| names[row].clone()).collect();
+    if !squares.few_residuals.is_empty() {
+        let joints = squares.few_residuals.iter().map(|&row| names[row].clone()).collect();
         warnings.push(Warning::ShortLog { joints });
     }
-    warnings.extend(unseen(equations, &hidden));
+    warnings.extend(not_excited(equations, &unexcited));
     warnings.extend(out_of_reach(equations, summary)?);
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator != Estimator::Consistent) {
         squares = essential.fit.clone();
@@ -304,9 +310,9 @@ fn estimate(
             fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
         }
         warnings.extend(fit.warning());
-        if let Some(asked) = options.posterior {
+        if let Some(posterior_options) = options.posterior {
             let wanted = options.consistency(&prior);
-            let found = posterior(equations, summary, &squares, &wanted, &fit, asked)?;
+            let found = posterior(equations, summary, &squares, &wanted, &fit, posterior_options)?;
             warnings.extend(found.warning());
             credible = Some(found);
         }
@@ -328,23 +334,26 @@ fn estimate(
         (parameters, values, None, squares.covariance.clone(), rotors, None)
     };
     let intervals = match &options.intervals {
-        Some(asked) => intervals(equations, summary, &squares, &options.consistency(&prior), asked)?,
+        Some(interval_options) => {
+            intervals(equations, summary, &squares, &options.consistency(&prior), interval_options)?
+        }
         None => Vec::new(),
     };
-    widen(&mut covariance, response.as_ref(), doubts);
+    widen(&mut covariance, response.as_ref(), omitted_terms);
     let std_errors: Vec<f64> = covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect();
     let fit = validate(equations, summary, &values)?;
     let consistent = options.estimator == Estimator::Consistent;
     // A fit that is far from the best one is no evidence against consistent bodies.
-    let far = gap.filter(|gap| is_stopped && *gap > GAP);
-    let mut criticism = Criticism::new(equations, summary, &squares, &fit, consistent && far.is_none())?;
+    let large_gap = gap.filter(|gap| is_stopped && *gap > GAP);
+    let mut criticism =
+        Criticism::new(equations, summary, &squares, &fit, consistent && large_gap.is_none())?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     if let Some(validation) = &validation {
         criticism.check_validation(fit.relative_rms, validation.relative_rms);
     }
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     criticism.check_scale(equations, summary, &parameters)?;
-    if let Some(gap) = far {
+    if let Some(gap) = large_gap {
         criticism.add_gap(gap);
     }
     if let Some(warning) = implausible(mechanism, &estimated)? {
@@ -373,7 +382,7 @@ fn estimate(
         estimator: options.estimator.result_name(options.solver),
         samples: summary.samples,
         rank: equations.rank(),
-        excited: equations.rank() - hidden.of_base()?,
+        excited: equations.rank() - unexcited.of_base()?,
         least_norm: (options.least_norm && !consistent)
             .then(|| LeastNorm::new(mechanism, &equations.regrouping)),
         bodies: bodies(&estimated, spread.as_ref())?,
@@ -395,7 +404,7 @@ fn estimate(
         validation_relative_rms_raw: validation.as_ref().map(|v| v.relative_rms_raw),
         validation_left_out: validation.as_ref().map(|v| v.left_out),
         validation: validation.map_or_else(Vec::new, |v| v.joints),
-        unexcited: unexcited(equations, &hidden),
+        unexcited: named_directions(equations, &unexcited),
         essential,
         covariance: (0..rows).map(row).collect(),
         intervals,
@@ -459,8 +468,8 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
 /// Returns a warning about links that weigh more than three times the mass of the robot according to its model or to the distances
 /// between its joints: such estimates are implausible. A model without masses and distances (a body behind a sensor) is not tested.
 fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<Warning>> {
-    let says = |b: &Body| b.inertia.mass > 0.0 || b.placement.translation.norm() > 0.0;
-    if !mechanism.bodies().iter().any(says) {
+    let has_size = |b: &Body| b.inertia.mass > 0.0 || b.placement.translation.norm() > 0.0;
+    if !mechanism.bodies().iter().any(has_size) {
         return Ok(None);
     }
     let links = |(i, _): &(usize, &Inertia<f64>)| mechanism.bodies()[*i].kind == BodyKind::Link;
@@ -476,19 +485,19 @@ fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<Wa
 }
 
 /// Returns the directions that the motion did not excite, by name.
-fn unexcited(equations: &Equations<'_>, hidden: &Unexcited) -> Vec<BTreeMap<String, f64>> {
+fn named_directions(equations: &Equations<'_>, unexcited: &Unexcited) -> Vec<BTreeMap<String, f64>> {
     let named = |(_, combination): (usize, Vec<(usize, f64)>)| {
         combination.into_iter().map(|(i, x)| (equations.names[i].clone(), x)).collect()
     };
-    hidden.combinations().into_iter().map(named).collect()
+    unexcited.combinations().into_iter().map(named).collect()
 }
 
 /// Returns a warning about the unknowns in unexcited directions.
-fn unseen(equations: &Equations<'_>, hidden: &Unexcited) -> Option<Warning> {
-    (hidden.len() > 0).then(|| Warning::NotExcited {
-        missing: hidden.len(),
+fn not_excited(equations: &Equations<'_>, unexcited: &Unexcited) -> Option<Warning> {
+    (unexcited.len() > 0).then(|| Warning::NotExcited {
+        missing: unexcited.len(),
         of: equations.len(),
         kind: "unknowns",
-        names: hidden.unknowns().map(|i| equations.names[i].clone()).collect(),
+        names: unexcited.unknowns().map(|i| equations.names[i].clone()).collect(),
     })
 }

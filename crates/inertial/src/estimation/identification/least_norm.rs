@@ -26,17 +26,17 @@ pub(crate) fn least_norm(regrouping: &Regrouping, fit: &LeastSquares) -> Result<
     for term in 0..terms {
         all[(regrouping.rank() + term, parameters + term)] = 1.0;
     }
-    let mut unseen = fit.unseen.clone();
-    for (mut row, &scale) in unseen.row_iter_mut().zip(fit.scale()) {
+    let mut unexcited = fit.unexcited.clone();
+    for (mut row, &scale) in unexcited.row_iter_mut().zip(fit.scale()) {
         row *= if scale > 0.0 { scale } else { 1.0 };
     }
-    let shown = if unseen.ncols() == 0 {
+    let excited = if unexcited.ncols() == 0 {
         DMatrix::identity(unknowns, unknowns)
     } else {
-        null_space(&unseen.transpose(), DEPENDENT)?.1
+        null_space(&unexcited.transpose(), DEPENDENT)?.1
     };
-    let seen = shown.tr_mul(&all);
-    let found = Svd::new(&seen)?.solve(&shown.tr_mul(&fit.values), seen.nrows(), 0.0);
+    let map = excited.tr_mul(&all);
+    let found = Svd::new(&map)?.solve(&excited.tr_mul(&fit.values), map.nrows(), 0.0);
     let values: DVector<f64> = all * &found;
     Ok((found.as_slice()[..parameters].to_vec(), values.as_slice().to_vec()))
 }

@@ -22,7 +22,7 @@ impl Equations<'_> {
     /// Returns the equations whose unknowns are the [`Identification::values`] of a result of these equations. If the joint model
     /// was selected from the data, these are the equations of the selected model.
     pub fn chosen(&self, result: &Identification) -> Result<Self> {
-        if !self.is_wide() {
+        if !self.has_candidates() {
             return Ok(self.clone());
         }
         if result.motors.len() != self.coordinates() {

@@ -47,13 +47,13 @@ pub struct LeastSquares {
     /// Factor of the square root of the information of each coordinate, `√(independent part)/noise`.
     pub weights: Vec<f64>,
     /// Number of excited directions.
-    pub seen: usize,
+    pub excited: usize,
     /// Orthonormal basis (scaled unknowns) of the directions that are not excited.
-    pub unseen: DMatrix<f64>,
+    pub unexcited: DMatrix<f64>,
     /// Ratios of unknowns to scaled unknowns; zero for unknowns that are not excited at all.
     scale: DVector<f64>,
     /// Coordinates with too few residuals to estimate their noise.
-    pub(crate) thin: Vec<usize>,
+    pub(crate) few_residuals: Vec<usize>,
 }
 
 impl LeastSquares {
@@ -66,14 +66,14 @@ impl LeastSquares {
         }
         let mut weights = vec![1.0; equations.channels.len()];
         let mut solution = Solution::new(equations, summary, &weights, None)?;
-        let mut left = solution.left(equations, summary, &weights);
-        let mut noise = ChannelResiduals::noise(&left);
+        let mut residuals = solution.residuals(equations, summary, &weights);
+        let mut noise = ChannelResiduals::noise(&residuals);
         if weighting == Weighting::Weighted {
             for _ in 0..REPEATS {
                 weights = information_weights(summary, &noise);
                 solution = Solution::new(equations, summary, &weights, None)?;
-                left = solution.left(equations, summary, &weights);
-                let next = ChannelResiduals::noise(&left);
+                residuals = solution.residuals(equations, summary, &weights);
+                let next = ChannelResiduals::noise(&residuals);
                 let change = noise.iter().zip(&next).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
                 noise = next;
                 if change < SETTLED {
@@ -82,7 +82,7 @@ impl LeastSquares {
             }
         }
         Ok(Self {
-            thin: ChannelResiduals::thin(&left),
+            few_residuals: ChannelResiduals::few_residuals(&residuals),
             ..Self::of(equations, summary, solution, &weights, noise)?
         })
     }
@@ -127,17 +127,17 @@ impl LeastSquares {
             covariance,
             weights: information_weights(summary, &noise),
             noise,
-            seen: solution.seen,
-            unseen: solution.unseen,
+            excited: solution.excited,
+            unexcited: solution.unexcited,
             scale: solution.scale,
-            thin: Vec::new(),
+            few_residuals: Vec::new(),
         })
     }
 
     /// Returns the directions that are zero up to rounding, each with the unknown that it is named after. Adding any of them to
     /// the unknowns does not change a prediction. Coefficients at the level of rounding errors are omitted.
-    pub fn unseen_combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
-        named_directions(&self.unseen, &self.scale)
+    pub fn unexcited_combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
+        named_directions(&self.unexcited, &self.scale)
     }
 
     /// Returns the ratios of unknowns to scaled unknowns.
@@ -153,10 +153,10 @@ impl LeastSquares {
 
 /// Converts directions given by an orthonormal basis in scaled unknowns to their units, each named after a different unknown.
 pub(crate) fn named_directions(
-    unseen: &DMatrix<f64>,
+    unexcited: &DMatrix<f64>,
     scale: &DVector<f64>,
 ) -> Vec<(usize, Vec<(usize, f64)>)> {
-    let mut basis = unseen.clone();
+    let mut basis = unexcited.clone();
     let mut pivots = Vec::new();
     // Gauss-Jordan elimination on columns: each direction gets a different pivot unknown.
     for k in 0..basis.ncols() {
@@ -248,7 +248,12 @@ impl Solution {
 
     /// Computes the residuals of the rows of each coordinate and its remaining degrees of freedom: independent rows minus the
     /// trace of their part of the hat matrix.
-    fn left(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<ChannelResiduals> {
+    fn residuals(
+        &self,
+        equations: &Equations<'_>,
+        summary: &Summary,
+        weights: &[f64],
+    ) -> Vec<ChannelResiduals> {
         let channels = equations.channels.iter().zip(&summary.factors).zip(weights);
         channels
             .map(|((channel, factor), weight)| {
@@ -294,13 +299,13 @@ impl ChannelResiduals {
     /// fewer than [`NEEDED`] degrees of freedom remain, the missing ones are filled with the noise of the other coordinates
     /// relative to their force. If all coordinates together have too few, [`ASSUMED`] is used.
     fn noise(all: &[Self]) -> Vec<f64> {
-        let loud = || all.iter().filter(|c| c.force > 0.0);
+        let with_force = || all.iter().filter(|c| c.force > 0.0);
         let mut relative: Vec<f64> =
-            loud().filter(|c| c.free >= NEEDED).map(|c| c.residual / c.free / c.force).collect();
+            with_force().filter(|c| c.free >= NEEDED).map(|c| c.residual / c.free / c.force).collect();
         relative.sort_by(f64::total_cmp);
         let usual = relative.get(relative.len() / 2).copied().unwrap_or_else(|| {
-            let free: f64 = loud().map(|c| c.free).sum();
-            let residual: f64 = loud().map(|c| c.residual / c.force).sum();
+            let free: f64 = with_force().map(|c| c.free).sum();
+            let residual: f64 = with_force().map(|c| c.residual / c.force).sum();
             let missing = (NEEDED - free).max(0.0);
             (residual + missing * ASSUMED.powi(2)) / (free + missing)
         });
@@ -314,7 +319,7 @@ impl ChannelResiduals {
     }
 
     /// Returns the coordinates that were measured and have fewer than [`NEEDED`] degrees of freedom.
-    fn thin(all: &[Self]) -> Vec<usize> {
+    fn few_residuals(all: &[Self]) -> Vec<usize> {
         (0..all.len()).filter(|&k| all[k].rows > 0 && all[k].free < NEEDED).collect()
     }
 }

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// Singular value of unit columns, relative to the largest, below which a direction counts as not excited. Excited directions of
 /// measured motion are above 1e-5, unexcited ones at the rounding level (1e-12 after long sums).
-pub(crate) const UNSEEN: f64 = 1e-8;
+pub(crate) const UNEXCITED: f64 = 1e-8;
 
 /// Least-squares solution of the rows that a factor of `[A | b]` represents; of least norm, in units of the column norms, in
 /// directions that are not excited.
@@ -18,9 +18,9 @@ pub(crate) struct Solution {
     /// Pseudo-inverse of `AᵀA`.
     pub inverse: DMatrix<f64>,
     /// Number of excited directions.
-    pub seen: usize,
+    pub excited: usize,
     /// Orthonormal basis (scaled unknowns) of the other directions.
-    pub unseen: DMatrix<f64>,
+    pub unexcited: DMatrix<f64>,
     /// Ratios of unknowns to scaled unknowns; zero for unknowns that are not excited.
     pub scale: DVector<f64>,
 }
@@ -40,23 +40,23 @@ impl Solution {
             ));
         }
         let scale = DVector::from_fn(n, |j, _| {
-            let counts = norms[j] > UNSEEN * largest && only.is_none_or(|only| only[j]);
+            let counts = norms[j] > UNEXCITED * largest && only.is_none_or(|only| only[j]);
             if counts { norms[j].recip() } else { 0.0 }
         });
         for (mut column, s) in a.column_iter_mut().zip(scale.iter()) {
             column *= *s;
         }
         let svd = Svd::new(&a)?;
-        let seen = svd.rank(UNSEEN).rank;
-        let values = svd.solve(&b, seen, 0.0).component_mul(&scale);
-        let mut root = svd.v.columns(0, seen).into_owned();
-        for j in 0..seen {
+        let excited = svd.rank(UNEXCITED).rank;
+        let values = svd.solve(&b, excited, 0.0).component_mul(&scale);
+        let mut root = svd.v.columns(0, excited).into_owned();
+        for j in 0..excited {
             root.column_mut(j).unscale_mut(svd.values[j]);
         }
         for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
             row *= *s;
         }
         let inverse = product(&root, &root.transpose());
-        Ok(Self { values, root, inverse, seen, unseen: svd.null_space(seen), scale })
+        Ok(Self { values, root, inverse, excited, unexcited: svd.null_space(excited), scale })
     }
 }

@@ -41,28 +41,28 @@ pub(crate) struct Found {
 struct Choice {
     pair: [usize; 2],
     shafts: [Vec<(usize, f64)>; 2],
-    left: f64,
+    residual: f64,
 }
 
 /// Adopts the couplings that the data support, one pair after the other.
-pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
-    let mut out = Found { motors: wide.motors().to_vec(), notes: Vec::new() };
+pub(crate) fn search(candidates: &Equations<'_>, summary: &Summary) -> Result<Found> {
+    let mut out = Found { motors: candidates.motors().to_vec(), notes: Vec::new() };
     let measured = |v: usize| summary.factors[v].count > 0;
-    let mut pairs = wide.pairs();
+    let mut pairs = candidates.pairs();
     // A joint at rest may have a faulty encoder: its torque would correlate with the motion of its neighbours.
-    let moves = |[a, b]: [usize; 2]| match (speed(wide, summary, a), speed(wide, summary, b)) {
+    let moves = |[a, b]: [usize; 2]| match (speed(candidates, summary, a), speed(candidates, summary, b)) {
         (Some(a), Some(b)) => a.min(b) > MOVES * a.max(b),
         _ => true,
     };
     pairs.retain(|pair| pair.iter().all(|&v| measured(v)) && moves(*pair));
     while !pairs.is_empty() {
-        let now = wide.with_motors(out.motors.clone());
-        let narrow = summary.project(wide, &now)?;
-        let fit = LeastSquares::new(&now, &narrow, Weighting::Weighted)?;
-        if validate(&now, &narrow, fit.values.as_slice())?.relative_rms < NEGLIGIBLE {
+        let now = candidates.with_motors(out.motors.clone());
+        let projected = summary.project(candidates, &now)?;
+        let fit = LeastSquares::new(&now, &projected, Weighting::Weighted)?;
+        if validate(&now, &projected, fit.values.as_slice())?.relative_rms < NEGLIGIBLE {
             break;
         }
-        let (left, gains) = possible_gains(wide, &now, summary, &fit.weights, &pairs)?;
+        let (old_residual, gains) = possible_gains(candidates, &now, summary, &fit.weights, &pairs)?;
         let mut best: Option<Choice> = None;
         for (&pair, _) in pairs.iter().zip(gains).filter(|(_, gain)| *gain > EVIDENCE) {
             for shafts in alternatives(pair) {
@@ -71,33 +71,35 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
                     motors[v].shaft.clone_from(shaft);
                 }
                 // Columns of asymmetric friction exist for one direction of a shaft only: the other one is not tried.
-                let Ok(projection) = Projection::new(wide, &wide.with_motors(motors)) else { continue };
-                let left = residual(&projection, summary, &fit.weights)?;
-                if best.as_ref().is_none_or(|b| left < b.left) {
-                    best = Some(Choice { pair, shafts, left });
+                let Ok(projection) = Projection::new(candidates, &candidates.with_motors(motors)) else {
+                    continue;
+                };
+                let new_residual = residual(&projection, summary, &fit.weights)?;
+                if best.as_ref().is_none_or(|b| new_residual < b.residual) {
+                    best = Some(Choice { pair, shafts, residual: new_residual });
                 }
             }
         }
-        let Some(best) = best.filter(|b| left - b.left > EVIDENCE) else { break };
-        let names = wide.row_names();
+        let Some(best) = best.filter(|b| old_residual - b.residual > EVIDENCE) else { break };
+        let names = candidates.row_names();
         // Weighted by the noise, the squared residual of each joint equals its number of independent samples.
         let own: f64 = best.pair.iter().map(|&v| summary.factors[v].independent).sum();
-        let share = (left - best.left) / own;
-        let said: Vec<String> = best
+        let share = (old_residual - best.residual) / own;
+        let descriptions: Vec<String> = best
             .pair
             .iter()
             .zip(&best.shafts)
             .filter(|(v, shaft)| shaft[..] != [(**v, 1.0)])
             .map(|(&v, shaft)| format!("the drive of {} turns with {}", names[v], sum(shaft, &names)))
             .collect();
-        let coupling = said.join(" and ");
+        let coupling = descriptions.join(" and ");
         pairs.retain(|p| !p.iter().any(|v| best.pair.contains(v)));
         let mut motors = out.motors.clone();
         for (&v, shaft) in best.pair.iter().zip(&best.shafts) {
             motors[v].shaft.clone_from(shaft);
         }
         // In a bad fit, a coupling would hide the cause, such as exchanged columns.
-        if !is_sound(wide, summary, motors, best.pair)? {
+        if !is_sound(candidates, summary, motors, best.pair)? {
             continue;
         }
         if share >= SHARE {
@@ -114,8 +116,8 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
 }
 
 /// Returns the root mean square speed of a joint, from the column of its viscous friction; `None` if there is no such column.
-fn speed(wide: &Equations<'_>, summary: &Summary, joint: usize) -> Option<f64> {
-    let channel = &wide.channels[joint];
+fn speed(candidates: &Equations<'_>, summary: &Summary, joint: usize) -> Option<f64> {
+    let channel = &candidates.channels[joint];
     let wanted = Feature::on(Term::Viscous, &[(joint, 1.0)]);
     let place = channel.features.iter().position(|(_, feature)| *feature == wanted)?;
     let (factor, column) = (&summary.factors[joint], channel.entries.len() + place);
@@ -125,12 +127,17 @@ fn speed(wide: &Equations<'_>, summary: &Summary, joint: usize) -> Option<f64> {
 
 /// Returns whether a fit with these drives explains all torques and those of a pair. Otherwise the coupling could compensate for
 /// another model error.
-fn is_sound(wide: &Equations<'_>, summary: &Summary, motors: Vec<Motor>, pair: [usize; 2]) -> Result<bool> {
-    let equations = wide.with_motors(motors);
-    let narrow = summary.project(wide, &equations)?;
-    let fit = LeastSquares::new(&equations, &narrow, Weighting::Weighted)?;
-    let found = validate(&equations, &narrow, fit.values.as_slice())?;
-    let names = wide.row_names();
+fn is_sound(
+    candidates: &Equations<'_>,
+    summary: &Summary,
+    motors: Vec<Motor>,
+    pair: [usize; 2],
+) -> Result<bool> {
+    let equations = candidates.with_motors(motors);
+    let projected = summary.project(candidates, &equations)?;
+    let fit = LeastSquares::new(&equations, &projected, Weighting::Weighted)?;
+    let found = validate(&equations, &projected, fit.values.as_slice())?;
+    let names = candidates.row_names();
     let own = found.joints.iter().filter(|r| pair.iter().any(|&v| names[v] == r.joint));
     Ok(found.relative_rms < SOUND && own.map(|r| r.relative_rms).fold(0.0, f64::max) < 2.0 * SOUND)
 }
@@ -169,13 +176,13 @@ fn alternatives([a, b]: [usize; 2]) -> Vec<[Vec<(usize, f64)>; 2]> {
 /// Returns the weighted squared residual of least squares, and an upper bound on its decrease for each pair: drives on both
 /// combinations, in addition to the present ones, explain at least as much as any alternative.
 fn possible_gains(
-    wide: &Equations<'_>,
+    candidates: &Equations<'_>,
     now: &Equations<'_>,
     summary: &Summary,
     weights: &[f64],
     pairs: &[[usize; 2]],
 ) -> Result<(f64, Vec<f64>)> {
-    let mut projection = Projection::new(wide, now)?;
+    let mut projection = Projection::new(candidates, now)?;
     let mut ends = Vec::new();
     for &[a, b] in pairs {
         for sign in [1.0, -1.0] {
@@ -187,7 +194,7 @@ fn possible_gains(
                 Term::RotorInertia,
             ] {
                 // Terms that the model does not have have no columns and are not added.
-                projection.add(wide, term, &[(a, sign), (b, 1.0)], None);
+                projection.add(candidates, term, &[(a, sign), (b, 1.0)], None);
             }
         }
         ends.push(projection.len());

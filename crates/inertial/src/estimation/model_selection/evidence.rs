@@ -19,7 +19,7 @@
 //!
 //! **A removed term may still exist.** If it acts much like other unknowns, its removal reduces their errors by a large factor,
 //! and the errors are wrong if the term exists. Each removed term therefore adds its effect on the other unknowns to their
-//! variance, times the probability that it exists ([`WeakEvidence`]). Joints of one robot are similar: terms that are insignificant for
+//! variance, times the probability that it exists ([`OmittedTerm`]). Joints of one robot are similar: terms that are insignificant for
 //! each joint but indicated by all joints probably exist (see [`probabilities`]).
 
 use nalgebra::{DMatrix, DVector};
@@ -101,12 +101,13 @@ pub(crate) struct Selection {
     /// Whether each term of the equations is kept.
     pub keep: Vec<bool>,
     pub choices: Vec<TermChoice>,
-    pub doubts: Vec<WeakEvidence>,
+    /// Effects of the removed terms, weighted by the probability that they exist.
+    pub omitted_terms: Vec<OmittedTerm>,
 }
 
 /// Effect of a removed term on the other unknowns, if it exists.
 #[derive(Debug, Clone)]
-pub(crate) struct WeakEvidence {
+pub(crate) struct OmittedTerm {
     /// Change of all unknowns per unit of the term.
     pub change: DVector<f64>,
     /// Expected square of the term.
@@ -403,7 +404,11 @@ pub(crate) fn select(
     let terms = &equations.terms;
     let open: Vec<usize> = (0..terms.len()).filter(|&i| open(terms[i].0, terms[i].1)).collect();
     if open.is_empty() {
-        return Ok(Selection { keep: vec![true; terms.len()], choices: Vec::new(), doubts: Vec::new() });
+        return Ok(Selection {
+            keep: vec![true; terms.len()],
+            choices: Vec::new(),
+            omitted_terms: Vec::new(),
+        });
     }
     let fit = Elimination::new(equations, summary)?;
     let joints = summary.factors.iter().filter(|f| f.count > 0).count().max(1) as f64;
@@ -432,12 +437,12 @@ pub(crate) fn select(
     }
     let mut choices: Vec<TermChoice> = choices.into_iter().map(|(_, choice)| choice).collect();
     choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
-    let doubt = |l: LeftOut| {
+    let omitted = |l: LeftOut| {
         let (_, probability) = probabilities.iter().find(|(term, _)| *term == l.term)?;
-        Some(WeakEvidence { change: l.change, variance: probability * l.square, of_prior: false })
+        Some(OmittedTerm { change: l.change, variance: probability * l.square, of_prior: false })
     };
-    let doubts = candidates.left_out.into_iter().filter_map(doubt).collect();
-    Ok(Selection { keep: candidates.keep, choices, doubts })
+    let omitted_terms = candidates.left_out.into_iter().filter_map(omitted).collect();
+    Ok(Selection { keep: candidates.keep, choices, omitted_terms })
 }
 
 /// Returns the squared usual size of each term: that of a term with a share of [`TYPICAL`] of the force of its joint. Forces below

@@ -9,7 +9,7 @@ use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{ReasonCode, Verdict};
 use crate::estimation::identification::result::Identification;
 use crate::estimation::joint_model::terms::Term;
-use crate::estimation::model_selection::evidence::{Selection, TermChoice, WeakEvidence, select};
+use crate::estimation::model_selection::evidence::{OmittedTerm, Selection, TermChoice, select};
 use crate::estimation::model_selection::{coupling, stribeck};
 use crate::estimation::reduction::summary::Summary;
 use crate::estimation::warning::Warning;
@@ -35,7 +35,7 @@ pub(crate) struct Chosen<'m> {
     /// Decisions on terms.
     terms: Vec<TermChoice>,
     /// Uncertainty due to removed terms.
-    pub doubts: Vec<WeakEvidence>,
+    pub omitted_terms: Vec<OmittedTerm>,
     /// Equations with the rotor inertias of joints on the ground, if these were dropped.
     with_rotors: Option<Equations<'m>>,
 }
@@ -87,35 +87,35 @@ impl<'m> Chosen<'m> {
 }
 
 /// Selects the joint model.
-pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<Chosen<'m>> {
-    let found = coupling::search(wide, summary)?;
+pub(crate) fn choose<'m>(candidates: &Equations<'m>, summary: &Summary) -> Result<Chosen<'m>> {
+    let found = coupling::search(candidates, summary)?;
     let mut out = Chosen {
-        coupled: found.motors != wide.motors(),
-        equations: wide.with_motors(found.motors),
+        coupled: found.motors != candidates.motors(),
+        equations: candidates.with_motors(found.motors),
         notes: found.notes,
         terms: Vec::new(),
-        doubts: Vec::new(),
+        omitted_terms: Vec::new(),
         with_rotors: None,
     };
     out.equations.absorb_terms()?;
-    if wide.joint_model().auto.any() {
-        out.choose_terms(wide, summary)?;
+    if candidates.joint_model().auto.any() {
+        out.choose_terms(candidates, summary)?;
     }
-    if wide.joint_model().stribeck {
-        out.choose_stribeck(wide, summary)?;
+    if candidates.joint_model().stribeck {
+        out.choose_stribeck(candidates, summary)?;
     }
     Ok(out)
 }
 
 impl<'m> Chosen<'m> {
     /// Selects the terms that the data support among the open ones.
-    fn choose_terms(&mut self, wide: &Equations<'m>, summary: &Summary) -> Result<()> {
-        let auto = wide.joint_model().auto;
-        let narrow = summary.project(wide, &self.equations)?;
-        let in_model = |row: usize| wide.mechanism().armature()[wide.tree_coordinate(row)] > 0.0;
+    fn choose_terms(&mut self, candidates: &Equations<'m>, summary: &Summary) -> Result<()> {
+        let auto = candidates.joint_model().auto;
+        let projected = summary.project(candidates, &self.equations)?;
+        let in_model = |row: usize| candidates.mechanism().armature()[candidates.tree_coordinate(row)] > 0.0;
         let open =
             |row: usize, term: Term| auto.covers(term) && !(term == Term::RotorInertia && in_model(row));
-        let found = select(&self.equations, &narrow, open)?;
+        let found = select(&self.equations, &projected, open)?;
         let rotors = || found.choices.iter().filter(|c| c.term == Term::RotorInertia.name());
         let expected = rotors().map(|c| if c.chosen { 1.0 } else { c.probability }).sum::<f64>();
         // The data cannot determine the rotors of joints on the ground: they are dropped if the data of the other joints contradict
@@ -123,8 +123,8 @@ impl<'m> Chosen<'m> {
         let others = rotors().count() as f64;
         if auto.rotor_inertia && expected <= ROTORS * others {
             let probability = if others > 0.0 { expected / others } else { 0.0 };
-            let doubts = self.doubts_of_grounded_rotors(probability)?;
-            self.doubts.extend(doubts);
+            let omitted = self.omitted_grounded_rotors(probability)?;
+            self.omitted_terms.extend(omitted);
             self.with_rotors = Some(self.equations.clone());
             self.equations.drop_grounded_rotors();
         }
@@ -133,27 +133,27 @@ impl<'m> Chosen<'m> {
     }
 
     /// Returns the uncertainty due to rotors of joints on the ground that are dropped although they exist with some probability.
-    fn doubts_of_grounded_rotors(&self, probability: f64) -> Result<Vec<WeakEvidence>> {
+    fn omitted_grounded_rotors(&self, probability: f64) -> Result<Vec<OmittedTerm>> {
         let widths = grounded_rotor_widths(&self.equations, &Prior::new(self.equations.mechanism())?)?;
         let dropped = self.equations.grounded_rotors().zip(widths).filter(|((_, _, given), _)| *given == 0.0);
-        let doubt = |((_, effect, _), width): ((usize, DVector<f64>, f64), f64)| WeakEvidence {
+        let omitted = |((_, effect, _), width): ((usize, DVector<f64>, f64), f64)| OmittedTerm {
             change: effect,
             variance: probability * width.powi(2),
             of_prior: true,
         };
-        Ok(dropped.map(doubt).collect())
+        Ok(dropped.map(omitted).collect())
     }
 
     /// Finds the Stribeck curves of all joints or, if friction is selected from the data, of those that need one.
-    fn choose_stribeck(&mut self, wide: &Equations<'m>, summary: &Summary) -> Result<()> {
-        let auto = wide.joint_model().auto.friction;
+    fn choose_stribeck(&mut self, candidates: &Equations<'m>, summary: &Summary) -> Result<()> {
+        let auto = candidates.joint_model().auto.friction;
         let slides = |v: &usize| !auto || self.equations.terms.contains(&(*v, Term::Coulomb));
         let mut motors = self.equations.motors().to_vec();
-        let own: Vec<usize> = wide.stribeck_motors(&motors).into_iter().filter(slides).collect();
-        if own.is_empty() || (auto && wide.coordinates() > MOST_STRIBECK) {
+        let own: Vec<usize> = candidates.stribeck_motors(&motors).into_iter().filter(slides).collect();
+        if own.is_empty() || (auto && candidates.coordinates() > MOST_STRIBECK) {
             return Ok(());
         }
-        for (v, stribeck) in stribeck::choose(wide, summary, &self.equations, &own)? {
+        for (v, stribeck) in stribeck::choose(candidates, summary, &self.equations, &own)? {
             motors[v].stribeck = Some(stribeck);
         }
         let mut terms = self.equations.terms.clone();
@@ -164,7 +164,7 @@ impl<'m> Chosen<'m> {
                 term == Term::Stribeck
                     || (own.contains(&row) && matches!(term, Term::Coulomb | Term::Viscous))
             };
-            let found = select(&self.equations, &summary.project(wide, &self.equations)?, open)?;
+            let found = select(&self.equations, &summary.project(candidates, &self.equations)?, open)?;
             self.keep(found);
         }
         Ok(())
@@ -176,15 +176,15 @@ impl<'m> Chosen<'m> {
         let before = self.equations.terms.clone();
         let terms: Vec<(usize, Term)> =
             before.iter().copied().filter(|_| keep.next() == Some(true)).collect();
-        self.doubts.extend(found.doubts);
+        self.omitted_terms.extend(found.omitted_terms);
         let base = 0..self.equations.rank();
         let place = |term: &(usize, Term)| before.iter().position(|other| other == term);
-        // New unknowns do not appear in earlier doubts.
-        for doubt in &mut self.doubts {
-            let own = |k: usize| doubt.change.get(k).copied().unwrap_or(0.0);
+        // New unknowns do not appear in terms omitted earlier.
+        for omitted in &mut self.omitted_terms {
+            let own = |k: usize| omitted.change.get(k).copied().unwrap_or(0.0);
             let of_terms = terms.iter().map(|term| place(term).map_or(0.0, |k| own(base.end + k)));
             let all: Vec<f64> = base.clone().map(own).chain(of_terms).collect();
-            doubt.change = DVector::from_vec(all);
+            omitted.change = DVector::from_vec(all);
         }
         let mut motors = self.equations.motors().to_vec();
         for (v, motor) in motors.iter_mut().enumerate() {

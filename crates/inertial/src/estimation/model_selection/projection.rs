@@ -1,8 +1,8 @@
 //! Projection of a summary of all candidate columns onto those of one joint model.
 //!
 //! If the joint model is selected from the data (couplings, Stribeck speeds), a summary contains the columns of every candidate,
-//! each in the force of one coordinate: the *wide* equations. The columns of a model are combinations of these, so its summary is
-//! computed from the wide one without another pass over the data.
+//! each in the force of one coordinate. The columns of a model are combinations of these, so its summary is computed from the
+//! summary of the candidates without another pass over the data.
 
 use crate::estimation::equations::Equations;
 use crate::estimation::joint_model::stribeck::{EXPONENTS, StribeckCurve};
@@ -12,7 +12,7 @@ use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
-/// Column as a combination of columns of a wide channel.
+/// Column as a combination of columns of a channel of the candidates.
 type Combination = Vec<(usize, f64)>;
 
 /// New unknowns, and for each channel the columns of those that act in it.
@@ -22,18 +22,18 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    /// Creates the projection onto the unknowns of narrower equations.
-    pub fn new(wide: &Equations<'_>, narrow: &Equations<'_>) -> Result<Self> {
-        let mut out = Self { unknowns: narrow.rank(), channels: Vec::new() };
-        for channel in &wide.channels {
+    /// Creates the projection onto the unknowns of the selected equations.
+    pub fn new(candidates: &Equations<'_>, selected: &Equations<'_>) -> Result<Self> {
+        let mut out = Self { unknowns: selected.rank(), channels: Vec::new() };
+        for channel in &candidates.channels {
             let base = channel.unknowns[..channel.entries.len()].iter().enumerate();
             out.channels.push(base.map(|(k, &unknown)| (unknown, vec![(k, 1.0)])).collect());
         }
-        for (i, &(v, term)) in narrow.terms.iter().enumerate() {
-            let motor = &narrow.motors()[v];
+        for (i, &(v, term)) in selected.terms.iter().enumerate() {
+            let motor = &selected.motors()[v];
             let feature = Feature::new(term, motor);
-            if !out.push(wide, &crate::estimation::joint_model::terms::rows(term, v, motor), &feature) {
-                let name = &narrow.names[narrow.rank() + i];
+            if !out.push(candidates, &crate::estimation::joint_model::terms::rows(term, v, motor), &feature) {
+                let name = &selected.names[selected.rank() + i];
                 return Err(Error::SummaryMismatch(format!(
                     "the summary does not hold the columns of {name}"
                 )));
@@ -50,17 +50,17 @@ impl Projection {
     /// Adds an unknown of a motor on a shaft; returns false if the columns are missing.
     pub fn add(
         &mut self,
-        wide: &Equations<'_>,
+        candidates: &Equations<'_>,
         term: Term,
         shaft: &[(usize, f64)],
         stribeck: Option<StribeckCurve>,
     ) -> bool {
-        self.push(wide, shaft, &Feature { stribeck, ..Feature::on(term, shaft) })
+        self.push(candidates, shaft, &Feature { stribeck, ..Feature::on(term, shaft) })
     }
 
-    fn push(&mut self, wide: &Equations<'_>, rows: &[(usize, f64)], feature: &Feature) -> bool {
+    fn push(&mut self, candidates: &Equations<'_>, rows: &[(usize, f64)], feature: &Feature) -> bool {
         let combinations: Option<Vec<Combination>> =
-            rows.iter().map(|&(row, _)| express(feature, wide, row)).collect();
+            rows.iter().map(|&(row, _)| express(feature, candidates, row)).collect();
         let Some(combinations) = combinations else { return false };
         for (&(row, factor), combination) in rows.iter().zip(combinations) {
             let scaled = combination.into_iter().map(|(k, x)| (k, factor * x)).collect();
@@ -101,13 +101,13 @@ fn combine(factor: &Triangle, combination: &[(usize, f64)], weight: f64, out: &m
 
 impl Summary {
     /// Projects a summary of equations with more joint terms onto equations with fewer.
-    pub fn project(&self, wide: &Equations<'_>, narrow: &Equations<'_>) -> Result<Self> {
-        self.check(wide)?;
-        let projection = Projection::new(wide, narrow)?;
-        let mut out = Self::empty(narrow);
+    pub fn project(&self, candidates: &Equations<'_>, selected: &Equations<'_>) -> Result<Self> {
+        self.check(candidates)?;
+        let projection = Projection::new(candidates, selected)?;
+        let mut out = Self::empty(selected);
         out.samples = self.samples;
         for (((columns, factor), channel), new) in
-            projection.channels.iter().zip(&self.factors).zip(&narrow.channels).zip(&mut out.factors)
+            projection.channels.iter().zip(&self.factors).zip(&selected.channels).zip(&mut out.factors)
         {
             (new.count, new.independent) = (factor.count, factor.independent);
             new.clipped = factor.clipped;
@@ -132,9 +132,9 @@ impl Summary {
     }
 }
 
-/// Expresses a feature in the force of a coordinate as a combination of the columns of the wide channel.
-fn express(feature: &Feature, wide: &Equations<'_>, row: usize) -> Option<Combination> {
-    let channel = &wide.channels[row];
+/// Expresses a feature in the force of a coordinate as a combination of the columns of the channel of the candidates.
+fn express(feature: &Feature, candidates: &Equations<'_>, row: usize) -> Option<Combination> {
+    let channel = &candidates.channels[row];
     let first = channel.entries.len();
     let find = |wanted: &Feature| channel.features.iter().position(|(_, f)| f == wanted).map(|k| first + k);
     if let Some(k) = find(feature) {

@@ -25,20 +25,20 @@ const SETTLED: f64 = 1e-6;
 ///
 /// `plain` are the equations without Stribeck terms.
 pub(crate) fn choose(
-    wide: &Equations<'_>,
+    candidates: &Equations<'_>,
     summary: &Summary,
     plain: &Equations<'_>,
     motors: &[usize],
 ) -> Result<Vec<(usize, StribeckCurve)>> {
-    let narrow = summary.project(wide, plain)?;
-    let weights = LeastSquares::new(plain, &narrow, Weighting::Weighted)?.weights;
+    let projected = summary.project(candidates, plain)?;
+    let weights = LeastSquares::new(plain, &projected, Weighting::Weighted)?.weights;
     // Columns of all terms, then those of the nodes of each motor, then the forces.
-    let exponents = wide.joint_model().stribeck_exponents();
+    let exponents = candidates.joint_model().stribeck_exponents();
     let per_motor = exponents.len() * NODES;
-    let mut projection = Projection::new(wide, plain)?;
+    let mut projection = Projection::new(candidates, plain)?;
     for &motor in motors {
         for stribeck in StribeckCurve::nodes(exponents) {
-            projection.add(wide, Term::Stribeck, &plain.motors()[motor].shaft, Some(stribeck));
+            projection.add(candidates, Term::Stribeck, &plain.motors()[motor].shaft, Some(stribeck));
         }
     }
     let all = projection.stacked(summary, &weights)?.matrix();
@@ -92,9 +92,9 @@ fn without(some: &[DVector<f64>], others: &DMatrix<f64>) -> Result<DMatrix<f64>>
     if !some.is_empty() {
         let matrix = DMatrix::from_columns(some);
         let svd = Svd::new(&matrix)?;
-        let seen = svd.rank(1e-9).rank;
+        let rank = svd.rank(1e-9).rank;
         for mut column in out.column_iter_mut() {
-            let explained = &matrix * svd.solve(&column.clone_owned(), seen, 0.0);
+            let explained = &matrix * svd.solve(&column.clone_owned(), rank, 0.0);
             column -= explained;
         }
     }

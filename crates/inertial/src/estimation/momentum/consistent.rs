@@ -62,7 +62,7 @@ impl MomentumEquations<'_> {
         let count = self.check(samples, None)?;
         let rows = self.plain_rows(samples, count)?;
         let solution = Solution::of_factor(&rows.matrix(), None)?;
-        let free = (6 * count).saturating_sub(solution.seen).max(1) as f64;
+        let free = (6 * count).saturating_sub(solution.excited).max(1) as f64;
         let size = (samples.momentum.iter().map(|x| x * x).sum::<f64>() / (6 * count) as f64).sqrt();
         let sigma = (rows.at(self.len(), self.len()).abs() / free.sqrt()).max(LEAST_NOISE * size);
         if sigma <= 0.0 {

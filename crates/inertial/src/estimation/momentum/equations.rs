@@ -59,9 +59,9 @@ pub struct MomentumFit {
     /// Covariance in the excited directions. For [`MomentumEquations::least_squares`] it does not include the bias.
     pub covariance: DMatrix<f64>,
     /// Number of excited directions.
-    pub seen: usize,
+    pub excited: usize,
     /// Orthonormal basis (scaled unknowns) of the directions that are not excited.
-    pub unseen: DMatrix<f64>,
+    pub unexcited: DMatrix<f64>,
     /// Chi-squared `Σ eᵀ C⁻¹ e`: about the number of momenta minus that of the unknowns if the noise is as given (absent without
     /// noise).
     pub chi_squared: Option<f64>,

@@ -170,7 +170,7 @@ pub fn identify_momentum(
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     let bodies = bodies(&estimated, None)?;
     let count = samples.momentum.len() / 6;
-    let free = (6 * count).saturating_sub(fit.seen).max(1) as f64;
+    let free = (6 * count).saturating_sub(fit.excited).max(1) as f64;
     let chi = fit.chi_squared.map(|c| c / free);
     let given = equations.regrouping.regroup(&mechanism.parameters())?;
     let errors = fit.std_errors();
@@ -186,7 +186,7 @@ pub fn identify_momentum(
         estimator: estimator.result_name(options.solver),
         samples: count,
         rank: equations.len(),
-        excited: fit.seen,
+        excited: fit.excited,
         joints: Vec::new(),
         base_parameters: base
             .map(|(((name, &value), std_error), model)| MomentumParameter {
@@ -227,11 +227,11 @@ fn warnings(
             out.push(Warning::Impossible { bodies });
         }
     }
-    if fit.seen < equations.len() {
+    if fit.excited < equations.len() {
         // Threshold for the main entries of a direction of unit length.
-        let part = |i: &usize| fit.unseen.row(*i).norm() > 0.1;
+        let part = |i: &usize| fit.unexcited.row(*i).norm() > 0.1;
         out.push(Warning::NotExcited {
-            missing: equations.len() - fit.seen,
+            missing: equations.len() - fit.excited,
             of: equations.len(),
             kind: "base parameters",
             names: (0..equations.len()).filter(part).map(|i| equations.names[i].clone()).collect(),

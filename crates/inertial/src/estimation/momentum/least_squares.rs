@@ -26,7 +26,7 @@ impl MomentumEquations<'_> {
         let rows = self.plain_rows(samples, count)?;
         let solution = Solution::of_factor(&rows.matrix(), None)?;
         let Some(noise) = noise else {
-            let free = (6 * count).saturating_sub(solution.seen).max(1) as f64;
+            let free = (6 * count).saturating_sub(solution.excited).max(1) as f64;
             let residual = rows.at(self.len(), self.len()).powi(2);
             let covariance = &solution.inverse * (residual / free);
             return Ok(solution.fit(covariance, None));
@@ -74,7 +74,7 @@ impl MomentumEquations<'_> {
         // In the basis of the singular directions of the motion, the correction is small relative to the identity.
         let root = &solution.root;
         let s_root = s.columns(0, n) * root;
-        let left = DMatrix::identity(solution.seen, solution.seen) - s_root.transpose() * s_root;
+        let left = DMatrix::identity(solution.excited, solution.excited) - s_root.transpose() * s_root;
         let factor = crate::linalg::Cholesky::new(&left).map_err(|_| {
             Error::Unobservable("the stated noise is larger than the motion: reduce the noise".into())
         })?;

@@ -230,8 +230,8 @@ impl Solution {
         MomentumFit {
             values: self.values,
             covariance,
-            seen: self.seen,
-            unseen: self.unseen,
+            excited: self.excited,
+            unexcited: self.unexcited,
             chi_squared,
             steps: 0,
             status: SolverStatus::Converged,

@@ -58,8 +58,8 @@ pub fn identify_payload(
     let uncertainty = problem.uncertainty(&fit);
     let rank = link.regrouping.rank();
     let open: Vec<String> = fit.undetermined().into_iter().map(Into::into).collect();
-    if fit.seen < rank {
-        warnings.push(Warning::PayloadNotExcited { robot: None, excited: fit.seen, of: rank, open });
+    if fit.excited < rank {
+        warnings.push(Warning::PayloadNotExcited { robot: None, excited: fit.excited, of: rank, open });
     } else if !open.is_empty() {
         warnings.push(Warning::PayloadNotIdentifiable { open });
     }
@@ -72,7 +72,7 @@ pub fn identify_payload(
             let [a, b] = problem.without_common()?;
             // Correlated residuals contain less information.
             let scale = uncertainty.growth.max(1.0).sqrt().recip();
-            let found = consistent_body(a * scale, b.column(0) * scale, &prior, options, fit.seen == 10)?;
+            let found = consistent_body(a * scale, b.column(0) * scale, &prior, options, fit.excited == 10)?;
             warnings.extend(found.warning);
             (found.parameters, Some((found.gap, found.covariance)))
         }
@@ -124,7 +124,7 @@ pub fn identify_payload(
         estimator: options.estimator.result_name(options.solver),
         samples: problem.samples,
         rank,
-        excited: fit.seen,
+        excited: fit.excited,
         least_norm: None,
         bodies: vec![body],
         joints: joint_estimates,

@@ -8,7 +8,7 @@ use crate::estimation::equations::Equations;
 use crate::estimation::identification::result::ParameterEstimate;
 use crate::estimation::least_squares::fit::named_directions;
 use crate::estimation::least_squares::jackknife::{Jackknife, information};
-use crate::estimation::least_squares::solution::UNSEEN;
+use crate::estimation::least_squares::solution::UNEXCITED;
 use crate::estimation::payload::link::PayloadLink;
 use crate::estimation::payload::model_error::{KINDS, LinkErrors};
 use crate::estimation::payload::unloaded::Unloaded;
@@ -73,7 +73,7 @@ pub(super) struct Fit {
     /// Parameters of the payload.
     pub payload: DVector<f64>,
     /// Number of excited combinations of the payload's parameters.
-    pub seen: usize,
+    pub excited: usize,
     /// Combinations of payload parameters that do not affect any force: undetermined directions, as vectors and by name.
     pub open: Vec<Parameters<f64>>,
     pub unexcited: Vec<BTreeMap<String, f64>>,
@@ -212,7 +212,7 @@ impl<'a> Problem<'a> {
             [all.columns(self.common, 10).into_owned(), all.columns(self.common + 10, 1).into_owned()];
         if columns > 0 {
             let common = Scaled::new(&all.columns(0, columns).into_owned())?;
-            let range = common.svd.u.columns(0, common.seen);
+            let range = common.svd.u.columns(0, common.excited);
             out.iter_mut().for_each(|x| *x -= range * range.tr_mul(x));
         }
         Ok(out)
@@ -292,7 +292,7 @@ impl<'a> Problem<'a> {
             unexcited: open.iter().map(named).collect(),
             open,
             common: values.rows(0, self.common).into_owned(),
-            seen: payload.seen,
+            excited: payload.excited,
             payload: values.rows(self.common, 10).into_owned(),
             root: system.root,
         })
@@ -425,7 +425,7 @@ fn norms(a: &DMatrix<f64>) -> DVector<f64> {
 pub(crate) struct Scaled {
     pub svd: Svd,
     scale: DVector<f64>,
-    pub seen: usize,
+    pub excited: usize,
     /// Square root of the pseudo-inverse: `root rootᵀ` is the pseudo-inverse of `AᵀA`.
     pub root: DMatrix<f64>,
 }
@@ -438,17 +438,17 @@ impl Scaled {
     /// Scales columns by given norms: columns that are small relative to them count as not excited.
     fn with_norms(a: &DMatrix<f64>, norms: &DVector<f64>) -> Result<Self> {
         let largest = norms.iter().copied().fold(0.0, f64::max);
-        let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });
+        let scale = norms.map(|s| if s > UNEXCITED * largest { s.recip() } else { 0.0 });
         let svd = Svd::new(&(a * DMatrix::from_diagonal(&scale)))?;
-        let seen = svd.values.iter().filter(|&&s| s > UNSEEN).count();
-        let mut root = svd.v.columns(0, seen).into_owned();
-        for j in 0..seen {
+        let excited = svd.values.iter().filter(|&&s| s > UNEXCITED).count();
+        let mut root = svd.v.columns(0, excited).into_owned();
+        for j in 0..excited {
             root.column_mut(j).unscale_mut(svd.values[j]);
         }
         for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
             row *= *s;
         }
-        Ok(Self { svd, scale, seen, root })
+        Ok(Self { svd, scale, excited, root })
     }
 
     /// Returns the directions of payload parameters that the rows do not determine.
@@ -458,10 +458,10 @@ impl Scaled {
             parts.into_iter().for_each(|(i, x)| out[i] = x);
             out
         };
-        named_directions(&self.svd.null_space(self.seen), &self.scale).into_iter().map(direction).collect()
+        named_directions(&self.svd.null_space(self.excited), &self.scale).into_iter().map(direction).collect()
     }
 
     pub fn solve(&self, b: &DVector<f64>) -> DVector<f64> {
-        self.svd.solve(b, self.seen, 0.0).component_mul(&self.scale)
+        self.svd.solve(b, self.excited, 0.0).component_mul(&self.scale)
     }
 }

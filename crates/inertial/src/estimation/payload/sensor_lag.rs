@@ -27,7 +27,7 @@ const FEWEST: usize = 64;
 const REFINEMENTS: usize = 8;
 const SETTLED: f64 = 0.02;
 /// Squared share of the derivative that is independent of the parameters, below which a lag cannot be distinguished from them.
-const SEEN: f64 = 1e-6;
+const INDEPENDENT: f64 = 1e-6;
 /// Noise of a reading, relative to its size, below which it is rounding.
 const ROUNDING: f64 = 1e-9;
 
@@ -230,9 +230,9 @@ impl Fit {
     /// Estimates the remaining lag and its standard error, together with all unknowns.
     fn rest_of_lag(&self) -> Result<Option<(f64, f64)>> {
         let system = self.all.columns(0, UNKNOWNS + 1).into_owned();
-        let seen = Solution::of_factor(&system, None)?.values;
+        let explained = Solution::of_factor(&system, None)?.values;
         let mut rate = DVector::zeros(WIDTH);
-        rate.rows_mut(0, UNKNOWNS).copy_from(&-seen);
+        rate.rows_mut(0, UNKNOWNS).copy_from(&-explained);
         rate[RATE] = 1.0;
         let mut left = DVector::zeros(WIDTH);
         left.rows_mut(0, UNKNOWNS).copy_from(&-&self.values);
@@ -241,7 +241,7 @@ impl Fit {
             self.blocks.iter().map(|b| [rate.dot(&(b * &left)), rate.dot(&(b * &rate))]).collect();
         let [score, information] = scores.iter().fold([0.0; 2], |s, x| [s[0] + x[0], s[1] + x[1]]);
         let energy: f64 = self.blocks.iter().map(|b| b[(RATE, RATE)]).sum();
-        if !(information > SEEN * energy) {
+        if !(information > INDEPENDENT * energy) {
             return Ok(None);
         }
         let value = score / information;
