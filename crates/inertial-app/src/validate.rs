@@ -102,7 +102,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     }
     drop(work);
     let mut result = validate(&equations, &summary, &values).at(options.logs.join(", "))?;
-    let silent = without_torques(&equations, &result, options);
+    let unmeasured = without_torques(&equations, &result, options);
     let curves = if options.draw {
         let pieces = logs.iter_mut().map(|log| {
             let piece = LogSegment::new(0..log.len(), "validation", &result.joints);
@@ -116,11 +116,11 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         if !result.unjudged.is_empty() {
             context.note(&Note::NotJudged(result.unjudged.clone()));
         }
-        if !silent.is_empty() {
-            context.note(&Note::NoTorques(silent.clone()));
+        if !unmeasured.is_empty() {
+            context.note(&Note::NoTorques(unmeasured.clone()));
         }
     }
-    result.unjudged.extend(silent);
+    result.unjudged.extend(unmeasured);
     let passed = options.threshold.is_none_or(|most| result.is_within(most));
     Ok(Outcome { measured: None, result, passed, threshold: options.threshold, curves })
 }
@@ -136,6 +136,6 @@ fn without_torques(equations: &Equations<'_>, result: &Validation, options: &Opt
     let is_known =
         |name: &String| result.joints.iter().any(|r| r.joint == *name) || result.unjudged.contains(name);
     let joints = &mechanism.force_names()[base..];
-    let (known, silent): (Vec<_>, Vec<_>) = joints.iter().cloned().partition(is_known);
-    if known.is_empty() { Vec::new() } else { silent }
+    let (known, unmeasured): (Vec<_>, Vec<_>) = joints.iter().cloned().partition(is_known);
+    if known.is_empty() { Vec::new() } else { unmeasured }
 }

@@ -183,14 +183,14 @@ impl Curves {
         logs.iter_mut().for_each(|(_, pieces)| pieces.retain(|p| !p.range.is_empty()));
         let pieces = || logs.iter().flat_map(|(_, pieces)| pieces);
         let bucket = bucket(pieces().map(|p| p.range.len()).sum(), equations.row_names().len());
-        let films = pieces().count();
+        let playbacks = pieces().count();
         let mut out = Self::default();
         let paths: Vec<String> = logs.iter().map(|(recording, _)| recording.path().to_owned()).collect();
         let _work = context.work_on(&paths);
         for (recording, pieces) in logs {
             recording.restart(context);
             for piece in pieces {
-                let playback = Playback::new(piece.range.len(), recording.rate_hz(), films);
+                let playback = Playback::new(piece.range.len(), recording.rate_hz(), playbacks);
                 out.take(context, equations, values, recording, &piece, bucket, playback)?;
             }
         }

@@ -31,10 +31,10 @@ pub(super) struct Playback {
 }
 
 impl Playback {
-    /// Creates a collector for `samples` samples at a rate in Hz, one of `films` motions that share the frames.
-    pub(super) fn new(samples: usize, rate: f64, films: usize) -> Self {
+    /// Creates a collector for `samples` samples at a rate in Hz, one of `playbacks` motions that share the frames.
+    pub(super) fn new(samples: usize, rate: f64, playbacks: usize) -> Self {
         let often = (rate / FRAME_RATE).round().max(1.0) as usize;
-        let frames = FRAMES.min((ALL_FRAMES / films.max(1)).max(1));
+        let frames = FRAMES.min((ALL_FRAMES / playbacks.max(1)).max(1));
         Self { every: samples.div_ceil(frames).max(often), rate, seen: 0, q: Vec::new() }
     }
 

@@ -34,11 +34,11 @@ impl Curves {
         let series: Vec<PredictedSeries> = series.into_iter().filter(|t| !t.counts.is_empty()).collect();
         let numbers: usize = series.iter().map(|t| t.measured.len()).sum();
         let bucket = bucket(numbers, 1);
-        let films = series.len();
+        let playbacks = series.len();
         let mut out = Self::default();
         for one in series {
             let samples = one.counts.len();
-            let mut playback = Playback::new(samples, one.rate, films);
+            let mut playback = Playback::new(samples, one.rate, playbacks);
             playback.take(&one.q, samples);
             let count = one.reported.len();
             let rows =

@@ -224,9 +224,9 @@ fn offsets_matter(
     }
     let own = Options { offset: true, ..own.clone() };
     let plate = on_plate(&own, model)?;
-    let wide = subject(&own, model, plate.as_ref(), context)?;
-    let wide = certify(&wide, &found.trajectory, own.rate)?;
-    let (before, after) = (&found.certificate, &wide);
+    let with_offsets = subject(&own, model, plate.as_ref(), context)?;
+    let after = certify(&with_offsets, &found.trajectory, own.rate)?;
+    let before = &found.certificate;
     let growth = before.base_parameters.iter().filter(|e| !e.weak).filter_map(|e| {
         let other = after.base_parameters.iter().find(|other| other.name == e.name)?;
         Some((&e.name, other.std_error / e.std_error)).filter(|(_, factor)| factor.is_finite())

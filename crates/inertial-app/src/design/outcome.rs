@@ -101,9 +101,9 @@ impl Outcome {
         if !design.absorbed.is_empty() {
             notes.push(Note::ActLikeLinks(design.absorbed));
         }
-        let stuck = stuck_joints(mechanism, own.margin);
-        if !stuck.is_empty() {
-            notes.push(Note::EffortNotHeld(stuck));
+        let overloaded = overloaded_joints(mechanism, own.margin);
+        if !overloaded.is_empty() {
+            notes.push(Note::EffortNotHeld(overloaded));
         }
         if rests(own, mechanism) {
             notes.push(Note::BaseHeld);

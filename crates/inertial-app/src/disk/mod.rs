@@ -63,13 +63,13 @@ impl Disk {
             // The error for a folder is reported later.
             return Ok(path);
         }
-        let foreign = match path.metadata() {
+        let is_other_file = match path.metadata() {
             Ok(found) if found.is_file() => {
                 !read_file(&path, TEXT_LIMIT).is_ok_and(|bytes| is_joint_file(&bytes))
             }
             found => found.is_ok(),
         };
-        if foreign {
+        if is_other_file {
             let message =
                 "this file is reserved for joint values but has other contents: give the model another name";
             return Err(Error::Input(message.into())).at(path.display());

@@ -109,8 +109,8 @@ impl Values {
 
 /// Describes the values that no export format supports.
 fn left_out(joints: &[JointEstimate]) -> Option<Note> {
-    let left = |j: &&JointEstimate| !j.turns_with.is_empty() || !j.terms.is_empty();
-    let names: Vec<String> = joints.iter().filter(left).map(|j| j.name.clone()).collect();
+    let has_left_out = |j: &&JointEstimate| !j.turns_with.is_empty() || !j.terms.is_empty();
+    let names: Vec<String> = joints.iter().filter(has_left_out).map(|j| j.name.clone()).collect();
     (!names.is_empty()).then_some(Note::NotExported(names))
 }
 

@@ -134,9 +134,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let first = estimate(options, context)?;
     let (data, result) = with_corrected_lag(can_correct_lag(options), first, context, |lag| {
         // Notes about the logs were already emitted in the first pass.
-        let silent = Quiet { progress: context.progress };
+        let quiet = Quiet { progress: context.progress };
         let again = Options { log: LogOptions { lag: Some(lag), ..options.log.clone() }, ..options.clone() };
-        estimate(&again, &Context { progress: &silent, ..*context })
+        estimate(&again, &Context { progress: &quiet, ..*context })
     })?;
     finish(model, options, &equations, data, result, context)
 }
@@ -195,7 +195,7 @@ pub(crate) struct Data {
 struct OpenLog {
     recording: Recording,
     fit: Range<usize>,
-    kept: Range<usize>,
+    validation: Range<usize>,
 }
 
 impl Data {
@@ -212,7 +212,7 @@ impl Data {
         let open =
             |name: &str| Recording::open(context, &options.log, equations, options.unknowns.measured, name);
         let mut fit = Summary::empty(equations);
-        let mut kept = Summary::empty(equations);
+        let mut validation = Summary::empty(equations);
         let (mut logs, mut excerpt) = (Vec::new(), Excerpt::default());
         let samples = (EXCERPT / options.logs.len().max(1)).max(1);
         let mut has_log = !options.validate.is_empty();
@@ -241,9 +241,9 @@ impl Data {
             };
             let part = Some((&mut excerpt, samples));
             fit.merge(&log.summary_and_excerpt(context, equations, first.clone(), None, part)?)?;
-            kept.merge(&log.summary(context, equations, last.clone(), None)?)?;
+            validation.merge(&log.summary(context, equations, last.clone(), None)?)?;
             if again {
-                logs.push(OpenLog { recording: log, fit: first, kept: last });
+                logs.push(OpenLog { recording: log, fit: first, validation: last });
             }
         }
         if !has_log {
@@ -252,14 +252,14 @@ impl Data {
         for name in &options.validate {
             let mut log = open(name)?;
             let all = 0..log.len();
-            kept.merge(&log.summary(context, equations, all.clone(), None)?)?;
+            validation.merge(&log.summary(context, equations, all.clone(), None)?)?;
             if again {
-                logs.push(OpenLog { recording: log, fit: 0..0, kept: all });
+                logs.push(OpenLog { recording: log, fit: 0..0, validation: all });
             }
         }
-        let validated = if options.holdout.is_some() { &[][..] } else { &kept.sources };
+        let validated = if options.holdout.is_some() { &[][..] } else { &validation.sources };
         sources::compare(&fit.sources, validated, context);
-        Ok(Self { fit, validation: (kept.samples > 0).then_some(kept), excerpt, logs })
+        Ok(Self { fit, validation: (validation.samples > 0).then_some(validation), excerpt, logs })
     }
 
     /// Estimates the unknowns; the robust estimator reads the logs again.
@@ -309,13 +309,13 @@ impl Data {
                 .extend(log.recording.notes().iter().map(|note| format!("{}: {note}", log.recording.path())));
             let pieces = vec![
                 LogSegment::new(log.fit.clone(), "fit", &result.fit),
-                LogSegment::new(log.kept.clone(), "validation", &result.validation),
+                LogSegment::new(log.validation.clone(), "validation", &result.validation),
             ];
             (&mut log.recording, pieces)
         });
         let curves = Curves::collect(context, &chosen, &result.values, logs.collect())?;
-        let silent = mechanism.parameters().iter().all(|x| *x == 0.0);
-        let prior = chosen.model_values()?.into_iter().map(|x| (!silent).then_some(x)).collect();
+        let has_values = mechanism.parameters().iter().any(|x| *x != 0.0);
+        let prior = chosen.model_values()?.into_iter().map(|x| has_values.then_some(x)).collect();
         let measured = chosen.has_base_wrench().then_some(Measured::Both);
         let analysis = analyze(mechanism, &AnalyzeOptions::default().with(|o| o.measured = measured))?;
         Ok(PageData { curves, prior, analysis, logs: facts })

@@ -46,7 +46,7 @@ impl Data {
         let mut summary = Summary::empty(&equations);
         let held_out = self.validation.is_some();
         for log in &mut self.logs {
-            let range = if held_out { log.kept.clone() } else { log.fit.clone() };
+            let range = if held_out { log.validation.clone() } else { log.fit.clone() };
             log.recording.restart(context);
             summary.merge(&log.recording.summary(context, &equations, range, None)?)?;
         }

@@ -51,30 +51,30 @@ impl Model {
                 && !driven(joint)
                 && !logged.contains(&joint.name)
         };
-        let held = mechanism.joints().iter().filter(is_absent).map(|joint| {
+        let locks = mechanism.joints().iter().filter(is_absent).map(|joint| {
             let (at, limits) = (mechanism.assembly()[joint.q], joint.limits);
             Setting { column: joint.name.clone(), value: at.max(limits.lower).min(limits.upper) }
         });
-        let held: Vec<Setting> = held.collect();
+        let locks: Vec<Setting> = locks.collect();
         let counted = mechanism.joints().iter().filter(|j| logged.contains(&j.name)).count();
-        if held.is_empty() || held.len() >= counted || !self.are_outermost(&held, &logged) {
+        if locks.is_empty() || locks.len() >= counted || !self.are_outermost(&locks, &logged) {
             return Ok(self);
         }
         let mut builder = self.builder.clone();
-        lock(&mut builder, &held)?;
+        lock(&mut builder, &locks)?;
         let mechanism = builder.build(&self.options).at(&self.label)?;
-        context.note(&Note::NotLogged(held.clone()));
-        Ok(Self { lock: [self.lock, held].concat(), builder, mechanism, ..self })
+        context.note(&Note::NotLogged(locks.clone()));
+        Ok(Self { lock: [self.lock, locks].concat(), builder, mechanism, ..self })
     }
 
     /// Returns whether no logged joint is a descendant of a locked one.
-    fn are_outermost(&self, held: &[Setting], logged: &HashSet<String>) -> bool {
+    fn are_outermost(&self, locks: &[Setting], logged: &HashSet<String>) -> bool {
         let (bodies, joints) = (self.mechanism.bodies(), self.mechanism.joints());
-        let is_held = |joint: usize| held.iter().any(|setting| setting.column == joints[joint].name);
+        let is_locked = |joint: usize| locks.iter().any(|setting| setting.column == joints[joint].name);
         joints.iter().filter(|joint| logged.contains(&joint.name)).all(|joint| {
             let mut next = Some(joint.body);
             while let Some(body) = next {
-                if is_held(bodies[body].joint) {
+                if is_locked(bodies[body].joint) {
                     return false;
                 }
                 next = bodies[body].parent;

@@ -44,7 +44,7 @@ fn usual_intervals(options: &IdentifyOptions, result: &Identification) -> Option
 struct Data<'e> {
     /// Summaries for fit and validation.
     fit: Summary,
-    kept: Summary,
+    validation: Summary,
     notes: Vec<Note>,
     logs: Vec<ReadLog>,
     single: &'e SingleBody,
@@ -68,8 +68,8 @@ impl<'e> Data<'e> {
         lag: Option<f64>,
         context: &Context<'_>,
     ) -> Result<Self> {
-        let (fit, kept) = (Summary::empty(equations), Summary::empty(equations));
-        let mut out = Self { fit, kept, notes: Vec::new(), logs: Vec::new(), single, equations };
+        let (fit, validation) = (Summary::empty(equations), Summary::empty(equations));
+        let mut out = Self { fit, validation, notes: Vec::new(), logs: Vec::new(), single, equations };
         let logs = own.logs.iter().map(|path| (path, own.holdout.unwrap_or(0.0)));
         let _work = context.work_on(own.logs.iter().chain(&own.validate));
         for (path, share) in logs.chain(own.validate.iter().map(|path| (path, 1.0))) {
@@ -108,7 +108,7 @@ impl<'e> Data<'e> {
         let (filtered, raw): (Vec<f64>, Vec<f64>) = (wrench(&prepared.extra), wrench(&prepared.extra_raw));
         let keep: Vec<bool> = prepared.sound.iter().flat_map(|&k| [k; 6]).collect();
         let cut = ((1.0 - share) * prepared.len() as f64).round() as usize;
-        for (range, to) in [(0..cut, &mut self.fit), (cut..prepared.len(), &mut self.kept)] {
+        for (range, to) in [(0..cut, &mut self.fit), (cut..prepared.len(), &mut self.validation)] {
             let six = 6 * range.start..6 * range.end;
             let measured = Wrenches {
                 raw: Some(&raw[six.clone()]),
@@ -195,19 +195,19 @@ pub(super) fn behind_sensor(
     let mut corrected = None;
     if let Some(lag) = found.clone().filter(|lag| again && lag.is_certain_lag()) {
         // Notes about the logs were already emitted.
-        let silent = Quiet { progress: context.progress };
-        let context = Context { progress: &silent, ..*context };
+        let quiet = Quiet { progress: context.progress };
+        let context = Context { progress: &quiet, ..*context };
         data = Data::read(model, own, subject, Some(lag.value), &context)?;
         found = data.lag()?;
         corrected = Some(lag);
     }
     let options = own.estimate.options(model, Subject::Body, context)?;
-    let validation = (data.kept.samples > 0).then_some(&data.kept);
+    let validation = (data.validation.samples > 0).then_some(&data.validation);
     let logs = own.logs.join(", ");
     let mut result = single.identify(&equations, &data.fit, validation, &options).at(&logs)?;
-    if let Some(asked) = usual_intervals(&options, &result) {
+    if let Some(with_intervals) = usual_intervals(&options, &result) {
         // If no body explains the data within the noise bound, intervals are omitted.
-        if let Ok(more) = single.identify(&equations, &data.fit, validation, &asked) {
+        if let Ok(more) = single.identify(&equations, &data.fit, validation, &with_intervals) {
             result = more;
             let text = format!(
                 "guaranteed intervals assume that no reading of the sensor is wrong by more than {NOISE_BOUND} times its rms residual"

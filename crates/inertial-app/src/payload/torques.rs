@@ -72,14 +72,14 @@ impl<'m> Robot<'m> {
 /// Returns the knowledge of a joint term. Terms that the options request are estimated, those that they exclude are not.
 fn knowledge(model: &Model, own: &Options, term: Term, known: bool) -> TermKnowledge {
     let friction = own.unknowns.friction;
-    let asked = match term {
+    let requested = match term {
         Term::Viscous if friction != Friction::Auto => Some(friction.is_viscous()),
         Term::Coulomb if friction != Friction::Auto => Some(friction.is_coulomb()),
         Term::Offset if own.unknowns.offset != Offset::Auto => Some(own.unknowns.offset == Offset::Yes),
         Term::RotorInertia if model.options.rotors.is_some() => Some(model.wants_rotors()),
         _ => None,
     };
-    match (asked, known) {
+    match (requested, known) {
         (Some(false), _) => TermKnowledge::Fixed,
         (None, true) => TermKnowledge::Presumed,
         (Some(true), _) | (None, false) => TermKnowledge::Unknown,
@@ -90,12 +90,12 @@ fn knowledge(model: &Model, own: &Options, term: Term, known: bool) -> TermKnowl
 struct Data {
     loaded: Summary,
     unloaded: Summary,
-    kept: Summary,
+    validation: Summary,
     excerpt: Excerpt,
     /// Whether all inputs are logs that can be read again, not summaries or standard input.
     again: bool,
     /// Logs with the payload that are read again, with their parts for fit and validation.
-    shown: Vec<(Recording, Range<usize>, Range<usize>)>,
+    drawn: Vec<(Recording, Range<usize>, Range<usize>)>,
 }
 
 impl Data {
@@ -109,10 +109,10 @@ impl Data {
         let mut out = Self {
             loaded: empty(),
             unloaded: empty(),
-            kept: empty(),
+            validation: empty(),
             excerpt: Excerpt::default(),
             again: true,
-            shown: Vec::new(),
+            drawn: Vec::new(),
         };
         let samples = (EXCERPT / own.logs.len().max(1)).max(1);
         let all =
@@ -137,7 +137,7 @@ impl Data {
                 match role {
                     Role::Loaded => &mut out.loaded,
                     Role::Unloaded => &mut out.unloaded,
-                    Role::Validation => &mut out.kept,
+                    Role::Validation => &mut out.validation,
                 }
                 .merge(&summary)?;
                 continue;
@@ -151,9 +151,9 @@ impl Data {
             let excerpt = (role == Role::Loaded).then_some((&mut out.excerpt, samples));
             let fitted = recording.summary_and_excerpt(context, equations, first.clone(), None, excerpt)?;
             if role == Role::Unloaded { &mut out.unloaded } else { &mut out.loaded }.merge(&fitted)?;
-            out.kept.merge(&recording.summary(context, equations, last.clone(), None)?)?;
+            out.validation.merge(&recording.summary(context, equations, last.clone(), None)?)?;
             if role != Role::Unloaded && own.draw {
-                out.shown.push((recording, first, last));
+                out.drawn.push((recording, first, last));
             }
         }
         Ok(out)
@@ -175,8 +175,8 @@ impl Data {
         let options = own.estimate.options(model, Subject::Body, context)?;
         let mut result =
             identify_payload(equations, link, &self.loaded, known, &options).at(own.logs.join(", "))?;
-        if self.kept.samples > 0 {
-            let judged = validate(equations, &self.kept, &result.values).at("validation")?;
+        if self.validation.samples > 0 {
+            let judged = validate(equations, &self.validation, &result.values).at("validation")?;
             result.validation_relative_rms = Some(judged.relative_rms);
             result.validation = judged.joints;
         }
@@ -191,7 +191,7 @@ impl Data {
         result: &Identification,
         context: &Context<'_>,
     ) -> Result<Curves> {
-        let pieces = self.shown.iter_mut().map(|(log, first, last)| {
+        let pieces = self.drawn.iter_mut().map(|(log, first, last)| {
             let parts = [(first, "fit", &result.fit), (last, "validation", &result.validation)];
             let parts = parts.into_iter().filter(|(range, ..)| range.start < range.end);
             (
@@ -232,10 +232,10 @@ pub(super) fn from_torques(
     let again = preparation.lag.is_none() && first.0.again;
     let (mut data, result) = with_corrected_lag(again, first, context, |lag| {
         // Notes about the logs were already emitted.
-        let silent = Quiet { progress: context.progress };
+        let quiet = Quiet { progress: context.progress };
         estimate(
             &LogOptions { lag: Some(lag), ..preparation.clone() },
-            &Context { progress: &silent, ..*context },
+            &Context { progress: &quiet, ..*context },
         )
     })?;
     let curves = data.curves(&robot.equations, &result, context)?;

@@ -41,14 +41,14 @@ const CONSTANT: f64 = 1e5;
 
 /// Checks whether the time is in seconds.
 pub(crate) fn time_unit(layout: &Layout, step: f64) -> Result<()> {
-    match doubted_step(step) {
+    match implausible_step(step) {
         None => Ok(()),
         Some(message) => Err(Error::units(layout.place().column(&layout.time), message)),
     }
 }
 
 /// Returns the message about a time step that is too long.
-pub(crate) fn doubted_step(step: f64) -> Option<String> {
+pub(crate) fn implausible_step(step: f64) -> Option<String> {
     if step * SLOWEST_HZ <= 1.0 {
         return None;
     }
@@ -69,12 +69,12 @@ pub(crate) fn position_units(layout: &Layout, statistics: &LogStatistics) -> Res
             let (low, high) = channel.logged;
             let limit = if joint.joint_type.nq() == 1 { joint.limit } else { f64::INFINITY };
             let speed = channel.jump * statistics.stamps.mean_rate();
-            let doubted = if layout.angles[k] {
-                doubted_angle(low, high, speed, limit)
+            let warning = if layout.angles[k] {
+                implausible_angle(low, high, speed, limit)
             } else {
-                doubted_length(low, high, speed, limit, &layout.names[place])
+                implausible_length(low, high, speed, limit, &layout.names[place])
             };
-            if let Some(message) = doubted {
+            if let Some(message) = warning {
                 return Err(Error::units(layout.column(place), message));
             }
         }
@@ -83,18 +83,24 @@ pub(crate) fn position_units(layout: &Layout, statistics: &LogStatistics) -> Res
 }
 
 /// Returns the message about a length whose range from `low` to `high` with speeds up to `speed` (m/s) does not fit its limit.
-/// Components of quaternions are never doubted, because they are small.
-pub(crate) fn doubted_length(low: f64, high: f64, speed: f64, limit: f64, column: &str) -> Option<String> {
+/// Components of quaternions are never reported, because they are small.
+pub(crate) fn implausible_length(
+    low: f64,
+    high: f64,
+    speed: f64,
+    limit: f64,
+    column: &str,
+) -> Option<String> {
     let reach = low.abs().max(high.abs());
     let limited = limit.is_finite() && limit > 0.0;
-    let doubtful =
+    let is_implausible =
         if limited { reach > BEYOND_LENGTH * limit } else { high - low > WIDE_LENGTH && speed > FAST_LENGTH };
     let why = if limited {
         format!("the limit is {}", significant(limit, 4))
     } else {
         format!("at {} m/s", significant(speed, 3))
     };
-    (doubtful && reach.is_finite()).then(|| {
+    (is_implausible && reach.is_finite()).then(|| {
         let reach = significant(reach, 3);
         format!(
             "a position of {reach} m ({why}) is unlikely: are these millimetres? Expected metres; a column map converts them: \
@@ -104,17 +110,17 @@ pub(crate) fn doubted_length(low: f64, high: f64, speed: f64, limit: f64, column
 }
 
 /// Returns the message about an angle whose range from `low` to `high` with speeds up to `speed` (rad/s) does not fit its limit.
-pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Option<String> {
+pub(crate) fn implausible_angle(low: f64, high: f64, speed: f64, limit: f64) -> Option<String> {
     let reach = low.abs().max(high.abs());
     let limited = limit.is_finite() && limit > 0.0;
-    let doubtful = if limited { reach > BEYOND * limit } else { high - low > WIDE && speed > FAST };
+    let is_implausible = if limited { reach > BEYOND * limit } else { high - low > WIDE && speed > FAST };
     let why = if limited {
         format!("the limit is {}", significant(limit, 4))
     } else {
         format!("at {} rad/s", significant(speed, 3))
     };
     // Without measurements there is nothing to check.
-    (doubtful && reach.is_finite()).then(|| {
+    (is_implausible && reach.is_finite()).then(|| {
         let reach = significant(reach, 3);
         format!(
             "an angle of {reach} rad ({why}) is unlikely: are these degrees? Or is it another joint's column? Expected radians"

@@ -19,9 +19,9 @@ pub(crate) struct Delay {
     /// Places of the forces in a row.
     places: Vec<usize>,
     /// Marks of the forces.
-    doubt: u64,
+    force_marks: u64,
     /// Number of whole steps of the delay, from a row to the row before its forces.
-    whole: isize,
+    whole_steps: isize,
     /// Weights of the four rows around the forces.
     weights: [f64; 4],
     /// Rows that are still needed, with their marks, and the index of the first.
@@ -48,9 +48,9 @@ impl Delay {
         Some(Self {
             what: if sensor().next().is_some() { "sensor" } else { "torque" },
             width: layout.width(),
-            doubt: places.iter().map(|&place| layout.doubt(place)).fold(0, |all, one| all | one),
+            force_marks: places.iter().map(|&place| layout.mark_bit(place)).fold(0, |all, one| all | one),
             places,
-            whole: steps.floor() as isize,
+            whole_steps: steps.floor() as isize,
             weights: cubic_weights(steps - steps.floor()),
             rows: Vec::new(),
             marks: Vec::new(),
@@ -65,19 +65,19 @@ impl Delay {
     pub fn push(&mut self, rows: &[f64], marks: &[u64], sink: &mut Sink<'_>) -> Result<()> {
         self.rows.extend_from_slice(rows);
         self.marks.extend_from_slice(marks);
-        let seen = self.first + self.marks.len();
-        let reach = (self.whole + 2).max(0).unsigned_abs();
-        self.emit(self.next..seen.saturating_sub(reach).max(self.next), seen, sink)
+        let added = self.first + self.marks.len();
+        let reach = (self.whole_steps + 2).max(0).unsigned_abs();
+        self.emit(self.next..added.saturating_sub(reach).max(self.next), added, sink)
     }
 
     /// Emits the last rows. Forces beyond the end of the log are not used.
     pub fn finish(&mut self, sink: &mut Sink<'_>) -> Result<()> {
-        let seen = self.first + self.marks.len();
-        self.emit(self.next..seen, seen, sink)
+        let added = self.first + self.marks.len();
+        self.emit(self.next..added, added, sink)
     }
 
-    /// Emits the rows of a range with delayed forces; `seen` is the number of rows added so far.
-    fn emit(&mut self, range: Range<usize>, seen: usize, sink: &mut Sink<'_>) -> Result<()> {
+    /// Emits the rows of a range with delayed forces; `added` is the number of rows added so far.
+    fn emit(&mut self, range: Range<usize>, added: usize, sink: &mut Sink<'_>) -> Result<()> {
         self.values.clear();
         self.bridged.clear();
         for i in range.clone() {
@@ -86,13 +86,13 @@ impl Delay {
             self.values.extend_from_slice(&self.rows[own * self.width..(own + 1) * self.width]);
             let mut mark = self.marks[own];
             let mut around = [0usize; 4];
-            for (step, at) in (self.whole - 1..).zip(&mut around) {
+            for (step, at) in (self.whole_steps - 1..).zip(&mut around) {
                 let wanted = i.checked_add_signed(step);
-                let known = wanted.filter(|row| (self.first..seen).contains(row));
+                let known = wanted.filter(|row| (self.first..added).contains(row));
                 if known.is_none() {
-                    mark |= self.doubt;
+                    mark |= self.force_marks;
                 }
-                let nearest = wanted.unwrap_or(0).clamp(self.first, seen - 1);
+                let nearest = wanted.unwrap_or(0).clamp(self.first, added - 1);
                 *at = nearest - self.first;
                 mark |= self.marks[*at];
             }
@@ -104,7 +104,7 @@ impl Delay {
             self.bridged.push(mark);
         }
         self.next = range.end;
-        let needed = self.next.saturating_add_signed((self.whole - 1).min(0));
+        let needed = self.next.saturating_add_signed((self.whole_steps - 1).min(0));
         let done = needed.saturating_sub(self.first).min(self.marks.len());
         self.rows.drain(..done * self.width);
         self.marks.drain(..done);

@@ -19,7 +19,7 @@ const BLOCK: usize = 1 << 13;
 /// linear interpolation changes the filtered acceleration by less than 1 %.
 const BRIDGED: f64 = 0.125;
 
-/// Consumer of rows with their marks; see [`Layout::doubt`].
+/// Consumer of rows with their marks; see [`Layout::mark_bit`].
 pub(crate) type Sink<'s> = dyn FnMut(&[f64], &[u64]) -> Result<()> + 's;
 
 /// Uniform time grid of a log.
@@ -284,7 +284,7 @@ impl<'l> Bridge<'l> {
         let short = tb > ta && tb - ta <= self.short;
         for i in gap {
             if !short {
-                self.hole[i] |= self.layout.doubt(c - 1);
+                self.hole[i] |= self.layout.mark_bit(c - 1);
             }
             let share = if tb > ta { (self.rows[i * self.width] - ta) / (tb - ta) } else { 0.0 };
             self.rows[i * self.width + c] = a + (b - a) * share;

@@ -119,7 +119,7 @@ impl Layout {
 
     /// Returns the bit that marks samples near an unknown value: one bit for all samples, or one for the samples of the force that alone
     /// depends on it. A double holds 53 bits; further forces have no bit of their own.
-    pub fn doubt(&self, place: usize) -> u64 {
+    pub fn mark_bit(&self, place: usize) -> u64 {
         let forces = self.tau.iter().flatten().take(52);
         let own = forces.enumerate().find(|(_, force)| **force == place && !self.extra.contains(&place));
         own.map_or(1, |(k, _)| 2 << k)

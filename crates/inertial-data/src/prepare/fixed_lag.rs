@@ -141,8 +141,8 @@ impl<'m> FixedLag<'m> {
         if step.is_finite() {
             units.steps += 1;
             units.shortest = units.shortest.min(step);
-            let doubted = (units.steps == STEPS).then(|| checks::doubted_step(units.shortest)).flatten();
-            if let Some(message) = doubted {
+            let warning = (units.steps == STEPS).then(|| checks::implausible_step(units.shortest)).flatten();
+            if let Some(message) = warning {
                 return Err(Error::units(place().column(&units.names[self.columns.t]), message));
             }
         }
@@ -156,13 +156,13 @@ impl<'m> FixedLag<'m> {
                 *speed = speed.max((now - *last).abs() / step);
                 *last = now;
                 let name = self.columns.q[k].map_or("", |c| &units.names[c]);
-                let doubted = if is_angle(self.mechanism, k) {
-                    checks::doubted_angle(*low, *high, *speed, limit)
+                let warning = if is_angle(self.mechanism, k) {
+                    checks::implausible_angle(*low, *high, *speed, limit)
                 } else {
                     let limit = if joint.joint_type.nq() == 1 { limit } else { f64::INFINITY };
-                    checks::doubted_length(*low, *high, *speed, limit, name)
+                    checks::implausible_length(*low, *high, *speed, limit, name)
                 };
-                if let Some(message) = doubted {
+                if let Some(message) = warning {
                     return Err(Error::units(place().column(name), message));
                 }
             }

@@ -137,7 +137,7 @@ pub(super) fn records(
         }
         next += 1;
         let missing = (0..layout.width()).filter(|&place| counts[place] == 0 && layout.is_used(place));
-        let doubt = missing.fold(0, |doubt, place| doubt | layout.doubt(place));
+        let marks = missing.fold(0, |bits, place| bits | layout.mark_bit(place));
         let means: Vec<f64> =
             sums.iter().zip(&counts).map(|(sum, count)| sum / (*count).max(1) as f64).collect();
         layout.positions(&means, &mut q);
@@ -149,7 +149,7 @@ pub(super) fn records(
         for _ in ["filtered", "raw"] {
             line.extend(layout.extra.iter().map(|&place| means[place]));
         }
-        line.push(doubt as f64);
+        line.push(marks as f64);
         sums.fill(0.0);
         counts.fill(0);
         out.push(&line)

@@ -422,7 +422,7 @@ impl PreparedLog {
         };
         for (i, row) in data.chunks_exact(self.record.width).enumerate() {
             let parts = self.record.split(row);
-            let sound = parts.doubt & 1 == 0 && !self.mixed.contains(&(range.start + i));
+            let sound = parts.marks & 1 == 0 && !self.mixed.contains(&(range.start + i));
             for (to, part) in [
                 (&mut out.q, parts.q),
                 (&mut out.v, parts.v),
@@ -436,7 +436,7 @@ impl PreparedLog {
             for (k, &v) in self.record.measured.iter().enumerate() {
                 out.tau[i * nv + v] = parts.tau[k];
                 out.tau_raw[i * nv + v] = parts.tau_raw[k];
-                let clear = k >= 52 || parts.doubt & 2 << k == 0;
+                let clear = k >= 52 || parts.marks & 2 << k == 0;
                 out.keep[i * nv + v] = sound && clear && parts.v[v].abs() >= self.slowest[v];
             }
         }

@@ -37,8 +37,8 @@ pub(crate) struct Parts<'r> {
     pub tau_raw: &'r [f64],
     pub extra: &'r [f64],
     pub extra_raw: &'r [f64],
-    /// Bits of the values that must not be used here; see [`Layout::doubt`].
-    pub doubt: u64,
+    /// Bits of the values that must not be used here; see [`Layout::mark_bit`].
+    pub marks: u64,
 }
 
 impl Record {
@@ -68,7 +68,7 @@ impl Record {
             tau_raw: part(4),
             extra: part(5),
             extra_raw: part(6),
-            doubt: part(7)[0] as u64,
+            marks: part(7)[0] as u64,
         }
     }
 }
@@ -122,7 +122,7 @@ impl<'l> Recorder<'l> {
                 let recorder = &mut *self;
                 let follow = move || {
                     received.into_iter().try_for_each(|smoothed| {
-                        recorder.take(&smoothed.rows, &smoothed.raw, &smoothed.doubts)?;
+                        recorder.take(&smoothed.rows, &smoothed.raw, &smoothed.marked)?;
                         // After the last rows the memory is no longer needed.
                         let _ = back.send(smoothed);
                         Ok(())
@@ -131,14 +131,14 @@ impl<'l> Recorder<'l> {
                 // Filtering takes about as long as the following steps, so they run in parallel.
                 let follower = std::thread::Builder::new().spawn_scoped(scope, follow).ok()?;
                 let done =
-                    source.each(delay.as_mut(), rows, kernel.clone(), watch, &mut |rows, raw, doubts| {
+                    source.each(delay.as_mut(), rows, kernel.clone(), watch, &mut |rows, raw, marked| {
                         let mut smoothed: Smoothed = used.try_recv().unwrap_or_default();
                         smoothed.rows.clear();
                         smoothed.rows.extend_from_slice(rows);
                         smoothed.raw.clear();
                         smoothed.raw.extend_from_slice(raw);
-                        smoothed.doubts.clear();
-                        std::mem::swap(&mut smoothed.doubts, doubts);
+                        smoothed.marked.clear();
+                        std::mem::swap(&mut smoothed.marked, marked);
                         // If the channel is closed, the other thread has failed and reports its error.
                         let _ = sender.send(smoothed);
                         Ok(())
@@ -150,19 +150,19 @@ impl<'l> Recorder<'l> {
         {
             return done;
         }
-        source.each(delay.as_mut(), rows, kernel, watch, &mut |rows, raw, doubts| {
-            self.take(rows, raw, doubts)?;
-            doubts.clear();
+        source.each(delay.as_mut(), rows, kernel, watch, &mut |rows, raw, marked| {
+            self.take(rows, raw, marked)?;
+            marked.clear();
             Ok(())
         })
     }
 
     /// Processes smoothed rows, and the marks up to their end.
-    fn take(&mut self, rows: &[f64], raw: &[f64], doubts: &[(usize, u64)]) -> Result<()> {
-        for &(i, mut doubt) in doubts {
-            while doubt != 0 {
-                self.marks[doubt.trailing_zeros() as usize].mark(i);
-                doubt &= doubt - 1;
+    fn take(&mut self, rows: &[f64], raw: &[f64], marked: &[(usize, u64)]) -> Result<()> {
+        for &(i, mut bits) in marked {
+            while bits != 0 {
+                self.marks[bits.trailing_zeros() as usize].mark(i);
+                bits &= bits - 1;
             }
         }
         self.derive(rows, raw)
@@ -176,8 +176,8 @@ impl<'l> Recorder<'l> {
             row.extend_from_slice(state.v);
             row.extend_from_slice(state.a);
             let (nq, nv) = (state.q.len(), state.v.len());
-            for &(q, v, stands) in &record.still {
-                (row[q], row[nq + v], row[nq + nv + v]) = (stands, 0.0, 0.0);
+            for &(q, v, position) in &record.still {
+                (row[q], row[nq + v], row[nq + nv + v]) = (position, 0.0, 0.0);
             }
             for (k, speed) in speeds.iter_mut().enumerate() {
                 *speed = speed.max(row[nq + k].abs());
@@ -191,8 +191,8 @@ impl<'l> Recorder<'l> {
             for source in [state.row, state.raw] {
                 row.extend(layout.extra.iter().map(|&place| source[place]));
             }
-            let doubt = |(k, marks): (usize, &mut Marks)| u64::from(!marks.clear(state.index)) << k;
-            row.push(marks.iter_mut().enumerate().map(doubt).sum::<u64>() as f64);
+            let bit = |(k, marks): (usize, &mut Marks)| u64::from(!marks.clear(state.index)) << k;
+            row.push(marks.iter_mut().enumerate().map(bit).sum::<u64>() as f64);
             records.push(row)
         })
     }
@@ -203,7 +203,7 @@ impl<'l> Recorder<'l> {
 struct Smoothed {
     rows: Vec<f64>,
     raw: Vec<f64>,
-    doubts: Vec<(usize, u64)>,
+    marked: Vec<(usize, u64)>,
 }
 
 /// Consumer of smoothed rows, raw rows, and the indices of marked rows with their marks.
@@ -228,22 +228,22 @@ impl SmoothedRows<'_> {
     ) -> Result<()> {
         let Self { layout, record, grid } = *self;
         let mut smoother = Smoother::new(kernel, layout.width(), grid.count);
-        let (mut seen, mut doubts) = (0, Vec::new());
+        let (mut processed, mut marked) = (0, Vec::new());
         let mut take = |rows: &[f64], bridged: &[u64]| {
             for (i, (row, &bridged)) in rows.chunks_exact(layout.width()).zip(bridged).enumerate() {
-                let mut doubt = bridged;
+                let mut bits = bridged;
                 for (v, limits) in &record.saturated {
                     if let Some(place) = layout.tau[*v].filter(|&place| limits.contains(&row[place])) {
-                        doubt |= layout.doubt(place);
+                        bits |= layout.mark_bit(place);
                     }
                 }
-                if doubt != 0 {
-                    doubts.push((seen + i, doubt));
+                if bits != 0 {
+                    marked.push((processed + i, bits));
                 }
             }
-            seen += bridged.len();
-            watch(seen as f64 / grid.count.max(1) as f64);
-            smoother.push(rows, &mut |smooth, raw| sink(smooth, raw, &mut doubts))
+            processed += bridged.len();
+            watch(processed as f64 / grid.count.max(1) as f64);
+            smoother.push(rows, &mut |smooth, raw| sink(smooth, raw, &mut marked))
         };
         match delay {
             Some(delay) => {
@@ -252,7 +252,7 @@ impl SmoothedRows<'_> {
             }
             None => grid.each(layout, rows, &mut take)?,
         }
-        smoother.finish(&mut |smooth, raw| sink(smooth, raw, &mut doubts))
+        smoother.finish(&mut |smooth, raw| sink(smooth, raw, &mut marked))
     }
 }
 

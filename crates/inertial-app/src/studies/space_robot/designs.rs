@@ -38,8 +38,8 @@ impl<'m> Robot<'m> {
         let mut first = self.combinations()?;
         first.truncate(INTERVALS);
         let believed = self.seeded(self.guess, first.clone())?;
-        let flight_motion = self.seeded(self.truth, first)?;
-        let intervals = flight_motion.intervals(&seeds, None)?;
+        let seeded_flight = self.seeded(self.truth, first)?;
+        let intervals = seeded_flight.intervals(&seeds, None)?;
         let [mut alone, mut together] =
             [(); 2].map(|()| Counts { condition: Vec::new(), significant: Vec::new() });
         let mut sum = Triangle::new(self.equations.len());
@@ -55,7 +55,7 @@ impl<'m> Robot<'m> {
             together,
             kept,
         };
-        Ok((flight_motion.trajectory(&seeds)?, published))
+        Ok((seeded_flight.trajectory(&seeds)?, published))
     }
 
     /// Performs steps 1 to 3 of section V of the paper with the assumed model.
@@ -74,14 +74,14 @@ impl<'m> Robot<'m> {
         let mut designs = designs.collect::<Result<Vec<_>>>()?;
         designs.sort_by(|a, b| a.1.cost.total_cmp(&b.1.cost));
         let (few, seeds, kept) = &designs[0];
-        let flight_motion = self.seeded(self.truth, few.directions().to_vec())?;
+        let seeded_flight = self.seeded(self.truth, few.directions().to_vec())?;
         let properties = Repeated {
             starts: STARTS.len(),
             kept: *kept,
             start: seeds.start.clone(),
             range: seeds.range.clone(),
             condition_believed: seeds.condition,
-            condition: condition(&flight_motion.intervals(seeds, None)?)?,
+            condition: condition(&seeded_flight.intervals(seeds, None)?)?,
         };
         Ok((few.trajectory(seeds)?, properties))
     }
