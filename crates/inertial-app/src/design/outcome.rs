@@ -10,7 +10,7 @@ use inertial::mechanism::{BodyKind, Mechanism};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::subject::{effort, measured, stuck_joints};
+use super::subject::{effort, joints_held_by_friction, measured};
 use super::{Options, moving, rests};
 use crate::choice::{Goal, Shape};
 use crate::note::SearchEnd;
@@ -101,9 +101,9 @@ impl Outcome {
         if !design.absorbed.is_empty() {
             notes.push(Note::ActLikeLinks(design.absorbed));
         }
-        let overloaded = overloaded_joints(mechanism, own.margin);
-        if !overloaded.is_empty() {
-            notes.push(Note::EffortNotHeld(overloaded));
+        let held_by_friction = joints_held_by_friction(mechanism, own.margin);
+        if !held_by_friction.is_empty() {
+            notes.push(Note::EffortNotHeld(held_by_friction));
         }
         if rests(own, mechanism) {
             notes.push(Note::BaseHeld);

@@ -171,12 +171,13 @@ fn noise(own: &Options, mechanism: &Mechanism, measured: Measured) -> Result<Vec
 }
 
 /// Returns the joints whose friction alone reaches their force limit, so that no motion could satisfy it.
-pub fn stuck_joints(mechanism: &Mechanism, margin: f64) -> Vec<String> {
-    let own = mechanism.joints().iter().filter(|j| j.follows.is_none() && is_stuck(j, margin));
+pub fn joints_held_by_friction(mechanism: &Mechanism, margin: f64) -> Vec<String> {
+    let own = mechanism.joints().iter().filter(|j| j.follows.is_none() && is_held_by_friction(j, margin));
     own.map(|joint| joint.name.clone()).collect()
 }
 
-fn is_stuck(joint: &Joint, margin: f64) -> bool {
+/// Returns whether the friction of a joint alone reaches its force limit.
+fn is_held_by_friction(joint: &Joint, margin: f64) -> bool {
     joint.limits.given_effort().is_some_and(|effort| joint.dynamics.friction >= effort * (1.0 - margin))
 }
 
@@ -187,7 +188,7 @@ pub fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
     for joint in
         mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type != JointType::Floating)
     {
-        if let (Some(effort), false) = (joint.limits.given_effort(), is_stuck(joint, margin)) {
+        if let (Some(effort), false) = (joint.limits.given_effort(), is_held_by_friction(joint, margin)) {
             joint.v_range().for_each(|v| out[v] = effort * (1.0 - margin));
         }
     }
@@ -246,9 +247,9 @@ fn project_automatic(
         for friction in [Friction::Auto, friction] {
             for offset in [Offset::Auto, offset] {
                 let unknowns = Unknowns { friction, coupling, offset, ..Unknowns::default() };
-                let held = unknowns.equations(model, context)?;
-                if summary.check(&held).is_ok() {
-                    return Ok(Some(summary.project(&held, equations)?));
+                let earlier = unknowns.equations(model, context)?;
+                if summary.check(&earlier).is_ok() {
+                    return Ok(Some(summary.project(&earlier, equations)?));
                 }
             }
         }

@@ -89,7 +89,7 @@ const FARTHEST: f64 = 1e6;
 
 /// Locks joints, and those that follow them, at positions (rad or m).
 pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<()> {
-    let mut held: Vec<(String, f64)> = Vec::new();
+    let mut locked: Vec<(String, f64)> = Vec::new();
     for lock in locks {
         let Some(joint) = builder.joints.iter().find(|j| j.name == lock.column) else {
             let names: Vec<String> = builder.joints.iter().map(|j| j.name.clone()).collect();
@@ -102,18 +102,18 @@ pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<
             let reason = format!("{} follows {leaders} (mimic): lock {leaders} instead", lock.column);
             return Err(Error::option("lock", reason));
         }
-        if held.iter().any(|(name, _)| *name == lock.column) {
+        if locked.iter().any(|(name, _)| *name == lock.column) {
             return Err(Error::option("lock", format!("{} is given two positions", lock.column)));
         }
         if !(lock.value.abs() <= FARTHEST) {
             let range = format!("{}: expected a position up to {FARTHEST} rad or m", lock.column);
             return Err(Error::option("lock", range));
         }
-        held.push((lock.column.clone(), lock.value));
+        locked.push((lock.column.clone(), lock.value));
     }
     let mut next = 0;
-    while next < held.len() {
-        let (name, value) = held[next].clone();
+    while next < locked.len() {
+        let (name, value) = locked[next].clone();
         next += 1;
         hold(builder, &name, value)?;
         for joint in &mut builder.joints {
@@ -123,8 +123,8 @@ pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<
             mimic.leaders.retain(|(leader, _)| *leader != name);
             mimic.offset += lead * value;
             let free = mimic.leaders.is_empty() && before > 0;
-            if free && !held.iter().any(|(other, _)| *other == joint.name) {
-                held.push((joint.name.clone(), mimic.offset));
+            if free && !locked.iter().any(|(other, _)| *other == joint.name) {
+                locked.push((joint.name.clone(), mimic.offset));
             }
         }
     }

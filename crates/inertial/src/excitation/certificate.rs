@@ -12,7 +12,7 @@ use crate::linalg::{Svd, singular_values};
 
 /// Relative eigenvalue of the information for unit columns, below which it counts as rounding error: singular values of 3e-7 and
 /// less, which are useless in any experiment.
-const UNSEEN: f64 = 1e-13;
+const UNEXCITED: f64 = 1e-13;
 
 /// Relative standard error from which a parameter is weakly excited.
 const WEAK: f64 = 0.3;
@@ -75,19 +75,19 @@ impl Certificate {
     pub fn new(columns: &Columns, information: &DMatrix<f64>) -> Result<Self> {
         let n = columns.len();
         let scaled = unit_diagonal(information);
-        let seen = Seen::new(&scaled)?;
-        let hidden_base = singular_values(&seen.hidden.rows(0, columns.base).into_owned())?;
+        let excitation = Excitation::new(&scaled)?;
+        let unexcited_base = singular_values(&excitation.unexcited.rows(0, columns.base).into_owned())?;
         // The columns are orthonormal: directions of joint terms alone yield only rounding errors.
-        let hidden = hidden_base.into_iter().filter(|s| *s > 1e-6).count();
+        let unexcited = unexcited_base.into_iter().filter(|s| *s > 1e-6).count();
         let raw = singular_values(information)?;
-        let full = (seen.rank == n).then(|| inverse(information)).flatten();
+        let full = (excitation.rank == n).then(|| inverse(information)).flatten();
         let scales = columns.scales();
         let expectation = |i: usize| {
             let alone = information[(i, i)].sqrt().recip();
             let std_error = match &full {
                 Some((covariance, _)) => covariance[(i, i)].sqrt(),
-                None if seen.hides(i) => f64::INFINITY,
-                None => seen.std_error(i) * alone,
+                None if excitation.is_unexcited(i) => f64::INFINITY,
+                None => excitation.std_error(i) * alone,
             };
             let (relative, inflation) = (std_error / scales[i], std_error / alone);
             let weak = !(relative <= WEAK);
@@ -113,9 +113,9 @@ impl Certificate {
         let ratio = |values: &[f64]| (values.first().copied().unwrap_or(0.0) / last(values)).sqrt();
         Ok(Self {
             structural_rank: columns.base,
-            rank: columns.base - hidden,
+            rank: columns.base - unexcited,
             unknowns: n,
-            excited: seen.rank,
+            excited: excitation.rank,
             smallest_singular_value: last(&raw).sqrt(),
             condition: ratio(&raw),
             scaled_condition: ratio(&singular_values(&scaled)?),
@@ -131,23 +131,23 @@ impl Certificate {
 }
 
 /// Excited and unexcited directions, in unknowns of unit columns.
-pub(super) struct Seen {
+pub(super) struct Excitation {
     pub rank: usize,
     /// Orthonormal basis of the directions that are not excited.
-    pub hidden: DMatrix<f64>,
+    pub unexcited: DMatrix<f64>,
     svd: Svd,
 }
 
-impl Seen {
+impl Excitation {
     pub fn new(scaled: &DMatrix<f64>) -> Result<Self> {
         let svd = Svd::new(scaled)?;
-        let rank = svd.rank(UNSEEN).rank;
-        Ok(Self { rank, hidden: svd.null_space(rank), svd })
+        let rank = svd.rank(UNEXCITED).rank;
+        Ok(Self { rank, unexcited: svd.null_space(rank), svd })
     }
 
     /// Returns whether an unknown is involved in an unexcited direction.
-    pub fn hides(&self, i: usize) -> bool {
-        self.hidden.row(i).norm() > 1e-6
+    pub fn is_unexcited(&self, i: usize) -> bool {
+        self.unexcited.row(i).norm() > 1e-6
     }
 
     /// Returns the standard error in units of the column, within the excited subspace.
@@ -156,8 +156,8 @@ impl Seen {
     }
 
     /// Names the unknowns that are involved in unexcited directions.
-    pub fn hidden_names(&self, columns: &Columns) -> Vec<String> {
-        let part = |i: &usize| self.hidden.row(*i).norm() > 0.05;
+    pub fn unexcited_names(&self, columns: &Columns) -> Vec<String> {
+        let part = |i: &usize| self.unexcited.row(*i).norm() > 0.05;
         (0..columns.len()).filter(part).map(|i| columns.names[i].clone()).collect()
     }
 }

@@ -7,7 +7,7 @@
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::Basis;
-use super::certificate::{Certificate, Seen};
+use super::certificate::{Certificate, Excitation};
 use super::clearance::CollisionModel;
 use super::columns::Columns;
 use super::criteria::{Criterion, Value};
@@ -19,7 +19,7 @@ use super::model_aggregation::ModelAggregation;
 use super::motion_search::{BETWEEN_SAMPLES, TRIES, Watched};
 use super::plan::Coordinate;
 use super::scaling::unit_diagonal;
-use super::starts::hidden;
+use super::starts::not_excited;
 use super::trajectory::Trajectory;
 use crate::identifiability::Regrouping;
 use crate::linalg::SplitMix;
@@ -233,12 +233,16 @@ impl<'a, 'm> Problem<'a, 'm> {
     fn reachable(&self) -> Result<()> {
         let coefficients = self.coefficients(&self.start(self.options.seed)?);
         let information = self.flight.information(&coefficients, &self.options.noise)?;
-        let seen = Seen::new(&unit_diagonal(&information))?;
-        if seen.rank == self.columns.len() {
+        let excitation = Excitation::new(&unit_diagonal(&information))?;
+        if excitation.rank == self.columns.len() {
             return Ok(());
         }
         let (duration, interval) = (self.options.duration, self.options.interval);
-        Err(hidden(self.columns, &seen, &format!("motion of {duration} s with knots every {interval} s")))
+        Err(not_excited(
+            self.columns,
+            &excitation,
+            &format!("motion of {duration} s with knots every {interval} s"),
+        ))
     }
 
     /// Returns a random start: positions within the limits and random rates, reduced until the motion is feasible.

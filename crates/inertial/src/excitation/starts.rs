@@ -1,6 +1,6 @@
 //! Starting points of searches: states within the limits, and sequences of movements.
 
-use super::certificate::Seen;
+use super::certificate::Excitation;
 use super::columns::Columns;
 use super::greedy::Sequence;
 use super::information::Evaluator;
@@ -24,22 +24,22 @@ pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Re
     if let Some(prior) = &model.prior {
         information += prior;
     }
-    let seen = Seen::new(&unit_diagonal(&information))?;
-    if seen.rank == columns.len() {
+    let excitation = Excitation::new(&unit_diagonal(&information))?;
+    if excitation.rank == columns.len() {
         return Ok(());
     }
-    Err(hidden(columns, &seen, "motion"))
+    Err(not_excited(columns, &excitation, "motion"))
 }
 
 /// Returns the error about unknowns that no motion (of some kind) within the limits excites.
-pub(super) fn hidden(columns: &Columns, seen: &Seen, motion: &str) -> Error {
-    let mut names = seen.hidden_names(columns);
+pub(super) fn not_excited(columns: &Columns, excitation: &Excitation, motion: &str) -> Error {
+    let mut names = excitation.unexcited_names(columns);
     let more = names.len().saturating_sub(8);
     names.truncate(8);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Error::Infeasible(format!(
         "no {motion} within the limits excites {} of {} unknowns: combinations of {}{more}",
-        columns.len() - seen.rank,
+        columns.len() - excitation.rank,
         columns.len(),
         names.join(", ")
     ))

@@ -266,11 +266,11 @@ impl<T: PrintedNumber> Dependence<T> {
         (0..self.order.len()).filter(|&c| self.vectors[self.place[c]].is_none()).collect()
     }
 
-    /// Returns the base parameters with their combinations; combinations are omitted if they are too many. `silent`
-    /// returns for each column whether it is zero in every row.
-    pub fn regrouping(mut self, silent: impl FnOnce() -> Vec<bool>) -> Regrouping {
+    /// Returns the base parameters with their combinations; combinations are omitted if they are too many.
+    /// `zero_columns` returns for each column whether it is zero in every row.
+    pub fn regrouping(mut self, zero_columns: impl FnOnce() -> Vec<bool>) -> Regrouping {
         if !self.reduce(MOST_COEFFICIENTS) {
-            return self.unlisted(&silent());
+            return self.unlisted(&zero_columns());
         }
         let width = self.order.len();
         let base = self.base();
@@ -331,13 +331,13 @@ impl<T: PrintedNumber> Dependence<T> {
 
     /// Returns base parameters and statuses without combinations. A column with a zero entry in every null vector is
     /// identifiable.
-    fn unlisted(&self, silent: &[bool]) -> Regrouping {
+    fn unlisted(&self, zero_columns: &[bool]) -> Regrouping {
         let base = self.base();
         let mut status = vec![Status::Identifiable; self.order.len()];
         for &(p, _) in self.vectors.iter().flatten().flatten() {
             status[self.order[p]] = Status::Combined;
         }
-        for (status, _) in status.iter_mut().zip(silent).filter(|(_, silent)| **silent) {
+        for (status, _) in status.iter_mut().zip(zero_columns).filter(|(_, is_zero)| **is_zero) {
             *status = Status::Unidentifiable;
         }
         Regrouping { parameters: self.order.len(), base, combinations: Vec::new(), status }

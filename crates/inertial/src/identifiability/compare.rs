@@ -52,7 +52,7 @@ pub fn compare(
     let column: HashMap<String, usize> =
         mechanism.parameter_names().into_iter().enumerate().map(|(i, n)| (n, i)).collect();
     let names = here.0.parameter_names();
-    let unseen: Vec<Vec<(usize, f64)>> = null_vectors(&here.1.regrouping)
+    let null_basis: Vec<Vec<(usize, f64)>> = null_vectors(&here.1.regrouping)
         .into_iter()
         .map(|v| v.into_iter().filter_map(|(c, x)| Some((*column.get(&names[c])?, x))).collect())
         .filter(|v: &Vec<_>| !v.is_empty())
@@ -60,12 +60,12 @@ pub fn compare(
     // Change of each combination of the other set-up along the null vectors of this one.
     let combinations = &analysis.regrouping.combinations;
     let mut dense = vec![0.0; mechanism.parameter_count()];
-    let mut change = DMatrix::zeros(combinations.len(), unseen.len());
+    let mut change = DMatrix::zeros(combinations.len(), null_basis.len());
     for (r, combination) in combinations.iter().enumerate() {
         for &(c, x) in combination {
             dense[c] = x;
         }
-        for (k, vector) in unseen.iter().enumerate() {
+        for (k, vector) in null_basis.iter().enumerate() {
             change[(r, k)] = vector.iter().map(|&(c, x)| dense[c] * x).sum();
         }
         for &(c, _) in combination {
@@ -80,7 +80,7 @@ pub fn compare(
     Ok(Comparison {
         lost: rank(&change, TOLERANCE)?.rank,
         lost_base_parameters,
-        forces: predictions(mechanism, &unseen, seed)?,
+        forces: predictions(mechanism, &null_basis, seed)?,
     })
 }
 
@@ -100,7 +100,11 @@ fn null_vectors(regrouping: &Regrouping) -> Vec<Vec<(usize, f64)>> {
 }
 
 /// Checks for each force whether it is predicted, that is, constant along all null vectors.
-fn predictions(mechanism: &Mechanism, unseen: &[Vec<(usize, f64)>], seed: u64) -> Result<Vec<Prediction>> {
+fn predictions(
+    mechanism: &Mechanism,
+    null_basis: &[Vec<(usize, f64)>],
+    seed: u64,
+) -> Result<Vec<Prediction>> {
     let (nv, width) = (mechanism.nv(), mechanism.parameter_count());
     let inverse = InverseDynamics::new(mechanism);
     let mut scratch = inverse.scratch();
@@ -116,7 +120,7 @@ fn predictions(mechanism: &Mechanism, unseen: &[Vec<(usize, f64)>], seed: u64) -
         mechanism.integrate(&mut q, &step);
         let (v, a) = (random(nv), random(nv));
         let y = inverse.torque_regressor(&mut scratch, &q, &v, &a)?;
-        for vector in unseen {
+        for vector in null_basis {
             for (row, worst) in worst.iter_mut().enumerate() {
                 let terms = vector.iter().map(|&(c, x)| y[row * width + c] * x);
                 let (sum, size) = terms.fold((0.0, 0.0f64), |(sum, size), t| (sum + t, size.max(t.abs())));

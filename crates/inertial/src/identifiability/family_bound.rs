@@ -68,15 +68,15 @@ fn bound<const P: u64>(
     let member = family.member::<P>(assembly, &mut source).ok_or("the relations have no generic member")?;
     let mut dependent = vec![true; member.nv];
     closed.independent().iter().for_each(|&v| dependent[v] = false);
-    let stuck = |stuck: Stalled| match stuck {
+    let describe = |stalled: Stalled| match stalled {
         Stalled::Singular => "mechanisms with the same relations are singular",
         Stalled::Rigid => "mechanisms with the same relations do not move",
     };
-    let start = Start::new(&member, &dependent).map_err(stuck)?;
+    let start = Start::new(&member, &dependent).map_err(describe)?;
     if start.mobility() != closed.dof() {
         return Err("mechanisms with the same relations have another mobility");
     }
-    let found: Lifted<Gf<P>> = lift(&start, problem.probe_inputs(), Pivot::First, seed).map_err(stuck)?;
+    let found: Lifted<Gf<P>> = lift(&start, problem.probe_inputs(), Pivot::First, seed).map_err(describe)?;
     // Each order of a curve adds one solve of the constraints; all rows of a determinant have the same degree
     // bound.
     let (rank, order) = (found.rows.rank(), found.order + 1);

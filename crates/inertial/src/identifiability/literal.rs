@@ -22,15 +22,15 @@ pub(super) type RankAsWritten<'a> = dyn Fn(&dyn Fn(usize) -> f64) -> Option<usiz
 
 /// Returns a warning that names the joint moved most by snapping, for the case that the combinations but not the rank
 /// changed.
-fn moved(problem: &RankProblem<'_>, meant: &ExactGeometry, literal: &ExactGeometry) -> Option<Warning> {
-    let (a, b) = (meant.to::<f64>(), literal.to::<f64>());
-    let far = |i: usize| {
+fn moved(problem: &RankProblem<'_>, snapped: &ExactGeometry, literal: &ExactGeometry) -> Option<Warning> {
+    let (a, b) = (snapped.to::<f64>(), literal.to::<f64>());
+    let displacement = |i: usize| {
         let (a, b) = (&a.bodies[i].placement, &b.bodies[i].placement);
         let turned = (a.rotation - b.rotation).norm() / std::f64::consts::SQRT_2;
         (turned, (a.translation - b.translation).norm())
     };
-    let size = meant.size();
-    let joints = (0..a.bodies.len()).map(|i| (i, far(i)));
+    let size = snapped.size();
+    let joints = (0..a.bodies.len()).map(|i| (i, displacement(i)));
     let (worst, (turned, shifted)) = joints.max_by(|(_, x), (_, y)| {
         let weight = |(turned, shifted): &(f64, f64)| turned.max(shifted / size);
         weight(x).total_cmp(&weight(y))
@@ -74,13 +74,13 @@ pub(super) fn literal_rank(
         let one = |b| if b == body { 0.0 } else { options.snap };
         rank_of(&one).is_some_and(|r| r != rank)
     };
-    let mut guilty: Vec<usize> = suspects.iter().copied().take(MOST_SUSPECTS).filter(differs).collect();
-    if guilty.is_empty() {
+    let mut responsible: Vec<usize> = suspects.iter().copied().take(MOST_SUSPECTS).filter(differs).collect();
+    if responsible.is_empty() {
         // No single joint causes the difference: several joints together, or gravity.
-        guilty = suspects;
+        responsible = suspects;
     }
     let mut joints: Vec<String> = Vec::new();
-    for body in guilty {
+    for body in responsible {
         let name = &mechanism.joints()[mechanism.bodies()[body].joint].name;
         if !joints.contains(name) {
             joints.push(name.clone());
@@ -102,8 +102,9 @@ pub(super) fn check_coarse_relations(
     if problem.literal || !is_coarse {
         return;
     }
-    let wide = |body: usize| if bodies[body].rounding.is_some() { snap.max(WIDEST) } else { snap };
-    let (written, found) = (result.regrouping.rank(), rank_of(&wide));
+    let coarse_tolerance =
+        |body: usize| if bodies[body].rounding.is_some() { snap.max(WIDEST) } else { snap };
+    let (written, found) = (result.regrouping.rank(), rank_of(&coarse_tolerance));
     if found.is_some_and(|rank| rank < written) {
         result
             .certificate

@@ -168,13 +168,13 @@ impl<'m> Loops<'m> {
         let q = self.closed.assembled().to_vec();
         let site = Site::new(&self.closed, &self.assembly, base, q);
         let resolution = resolution(&self.closed, site.unit);
-        let mut seen = RelatedGeometry::new(site, 0.0, resolution)?;
-        let as_written = seen.relations.clone();
+        let mut current = RelatedGeometry::new(site, 0.0, resolution)?;
+        let as_written = current.relations.clone();
         let mut repaired = None;
         let (mut unresolved, mut equal_angles) = (false, None);
         // Relations that hold only to multiples of the rounding error.
         let mut doubtful: Vec<Relations<N>> = Vec::new();
-        let limits = Rounding::new(&self.closed, seen.site.size, self.snap, seen.open);
+        let limits = Rounding::new(&self.closed, current.site.size, self.snap, current.open);
         let rounding = limits.tolerance;
         for (n, scale) in TOLERANCES.into_iter().enumerate() {
             // Small errors of a file are amplified in relations that follow from the motion, so the mechanism may move
@@ -182,84 +182,85 @@ impl<'m> Loops<'m> {
             if n > 0 && (rounding <= DOUBLES || repaired.is_some()) {
                 break;
             }
-            let meant = seen.relations_to(scale * rounding);
-            let more = meant.count() > seen.relations.count();
+            let intended = current.relations_to(scale * rounding);
+            let more = intended.count() > current.relations.count();
             if n == 0 {
                 unresolved = more;
-                equal_angles = (rounding <= DOUBLES).then(|| meant.equal_angles());
+                equal_angles = (rounding <= DOUBLES).then(|| intended.equal_angles());
             }
-            let restored = (more || seen.open > RELATED).then(|| seen.restored(&meant)).flatten();
+            let restored = (more || current.open > RELATED).then(|| current.restored(&intended)).flatten();
             if more && n > 0 {
-                doubtful.push(meant);
+                doubtful.push(intended);
             }
             let Some(new) = restored else { continue };
             let little = if rounding < self.snap { 1.0 } else { LITTLE };
-            if new.is_better_than(&seen) && (n == 0 || new.moved <= little * rounding) {
+            if new.is_better_than(&current) && (n == 0 || new.moved <= little * rounding) {
                 let now = new.relations_to(DOUBLES);
                 unresolved = now.count() > new.relations.count();
                 equal_angles = Some(now.equal_angles());
                 repaired = (rounding > DOUBLES).then_some(new.moved);
-                seen = new;
+                current = new;
             }
         }
         // Some of the relations contradict each other.
         let mut in_part = false;
         if repaired.is_none() && rounding > DOUBLES && self.snap > 0.0 {
-            let meant = seen.relations_to(rounding);
-            if meant.count() > seen.relations.count()
-                && let Some(new) = seen.restored_in_part(&meant)
-                && new.is_better_than(&seen)
+            let intended = current.relations_to(rounding);
+            if intended.count() > current.relations.count()
+                && let Some(new) = current.restored_in_part(&intended)
+                && new.is_better_than(&current)
                 && new.open <= RELATED
             {
                 in_part = true;
                 unresolved = new.relations_to(DOUBLES).count() > new.relations.count();
                 equal_angles = None;
                 repaired = Some(new.moved);
-                seen = new;
+                current = new;
             }
         }
         if self.snap > 0.0
-            && seen.open > RELATED
-            && let Some(new) = seen.mobile(rounding)
+            && current.open > RELATED
+            && let Some(new) = current.mobile(rounding)
         {
             unresolved = new.relations_to(rounding).count() > new.relations.count();
             equal_angles = None;
             repaired = (rounding > DOUBLES).then_some(new.moved);
-            seen = new;
+            current = new;
         }
         // With a coarse file, or if relations to its rounding cannot be restored, it is unknown which ones are intended.
         let failed = unresolved && rounding > DOUBLES;
         if repaired.is_some() || rounding < self.snap && !failed {
             doubtful.clear();
         }
-        let mut rivals: Vec<Option<usize>> =
+        let mut alternative_ranks: Vec<Option<usize>> =
             doubtful.iter().map(|s| self.bounds(problem, s, Some(0)).ok().map(|b| b.rank)).collect();
         if in_part {
-            let all = seen.relations_to(rounding);
-            if all.count() > seen.relations.count() {
-                rivals.push(self.bounds(problem, &all, Some(0)).ok().map(|b| b.rank));
+            let all = current.relations_to(rounding);
+            if all.count() > current.relations.count() {
+                alternative_ranks.push(self.bounds(problem, &all, Some(0)).ok().map(|b| b.rank));
             }
         }
-        match self.interpretation(problem, &seen, &limits) {
+        match self.interpretation(problem, &current, &limits) {
             Interpretation::AsWritten => {}
-            Interpretation::Ambiguous(rank) => rivals.push(rank),
+            Interpretation::Ambiguous(rank) => alternative_ranks.push(rank),
             Interpretation::AsIntended(new) => {
                 unresolved = new.relations_to(DOUBLES).count() > new.relations.count();
                 equal_angles = None;
                 repaired = Some(new.moved);
-                seen = *new;
+                current = *new;
             }
         }
         let blur = limits.blur();
         let is_changed = limits.is_coarse() || repaired.is_some();
-        let blurred = (is_changed || seen.moved > 0.0).then(|| seen.relations_to(blur));
+        let blurred = (is_changed || current.moved > 0.0).then(|| current.relations_to(blur));
         let loose =
-            is_changed && blurred.as_ref().is_some_and(|b| b.equal_links() > seen.relations.equal_links());
+            is_changed && blurred.as_ref().is_some_and(|b| b.equal_links() > current.relations.equal_links());
         // One symmetry of a loop is restored.
-        let more_symmetric = blurred.is_some_and(|b| b.symmetries() > seen.relations.symmetries());
-        let beyond =
-            limits.beyond(self.snap).is_some_and(|t| seen.relations_to(t).count() > seen.relations.count());
-        let RelatedGeometry { site, views, relations, open, moved, .. } = seen;
+        let more_symmetric = blurred.is_some_and(|b| b.symmetries() > current.relations.symmetries());
+        let beyond = limits
+            .beyond(self.snap)
+            .is_some_and(|t| current.relations_to(t).count() > current.relations.count());
+        let RelatedGeometry { site, views, relations, open, moved, .. } = current;
         let mut bound = self.bounds(problem, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are never restored.
@@ -301,14 +302,14 @@ impl<'m> Loops<'m> {
         }
         // Equal angles and distances of skew axes are not restored, nor are relations without a family that bounds
         // their rank. Small pivots may then be rounding errors.
-        let left = loose || rivals.contains(&None) && limits.is_coarse();
+        let left = loose || alternative_ranks.contains(&None) && limits.is_coarse();
         unresolved |= left && found.rank.kept < FAINT * blur;
         // A file with closed loops is used as written unless mechanisms with more relations have a lower rank.
         let differs = |rank: usize| rank < found.rank.rank || limits.is_coarse() && rank > found.rank.rank;
         unresolved |= beyond || more_symmetric;
         // Rounding can lock loops with redundant constraints.
         unresolved |= limits.is_coarse() && !self.closed.locked().is_empty();
-        unresolved |= rivals.iter().any(|rank| rank.is_none_or(differs));
+        unresolved |= alternative_ranks.iter().any(|rank| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             let known = Known { expected: None, blurred: false, ..known };
             found = Extended::new(problem, &site, known, nearby)?;
@@ -331,19 +332,19 @@ impl<'m> Loops<'m> {
     fn interpretation<'a, const N: usize>(
         &'a self,
         problem: &RankProblem<'_>,
-        seen: &RelatedGeometry<'a, 'm, N>,
+        current: &RelatedGeometry<'a, 'm, N>,
         limits: &Rounding,
     ) -> Interpretation<'a, 'm, N> {
         let (Some(tolerance), Some(unit)) = (limits.last_places(self.snap), limits.unit) else {
             return Interpretation::AsWritten;
         };
-        let nearly = seen.relations_to(tolerance);
-        if nearly.count() <= seen.relations.count() {
+        let nearly = current.relations_to(tolerance);
+        if nearly.count() <= current.relations.count() {
             return Interpretation::AsWritten;
         }
         if !limits.is_coarse()
-            && let Some(new) = seen.restored(&nearly)
-            && new.is_better_than(seen)
+            && let Some(new) = current.restored(&nearly)
+            && new.is_better_than(current)
             && new.open <= RELATED
             && new.moved <= unit.min(FINE)
         {

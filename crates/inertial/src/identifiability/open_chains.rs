@@ -136,7 +136,7 @@ impl RankProblem<'_> {
             warnings.push(Warning::RecursionDiffers { recursion: upper, sampled: lower });
         }
         let null = self.transfers_by_column(&real, &found, topology);
-        let silent = || {
+        let zero_columns = || {
             let mut row = Vec::new();
             sampler.row(&mut row);
             row.iter().map(num_traits::Zero::is_zero).collect()
@@ -144,9 +144,9 @@ impl RankProblem<'_> {
         let vectors = null.iter().map(|(_, v)| v);
         let scale = self.scale(geometry);
         let (regrouping, small_entries) = if width <= MOST_WIDE {
-            self.regroup::<Digits>(vectors, &scale, silent)
+            self.regroup::<Digits>(vectors, &scale, zero_columns)
         } else {
-            self.regroup::<Double>(vectors, &scale, silent)
+            self.regroup::<Double>(vectors, &scale, zero_columns)
         };
         let null_space = self.named_transfers(&null, topology);
         let holds = self.check(&regrouping, small_entries, &null_space, geometry, &mut warnings);
@@ -192,7 +192,7 @@ impl RankProblem<'_> {
         &self,
         null: impl Iterator<Item = &'v Vec<(usize, Real)>>,
         scale: &EntryScale,
-        silent: impl FnOnce() -> Vec<bool>,
+        zero_columns: impl FnOnce() -> Vec<bool>,
     ) -> (Regrouping, SmallEntries)
     where
         Real<V>: PrintedNumber,
@@ -204,7 +204,7 @@ impl RankProblem<'_> {
         let vectors: Vec<Vec<(usize, Real<V>)>> = null.map(rounded).collect();
         let dependence = self.dependence_of(&vectors, 0.0, scale);
         let small_entries = dependence.small_entries;
-        (dependence.regrouping(silent), small_entries)
+        (dependence.regrouping(zero_columns), small_entries)
     }
 
     fn transfers(&self, found: &Rpna<Real>, topology: &Topology) -> (Vec<usize>, Vec<JointTransfers>) {

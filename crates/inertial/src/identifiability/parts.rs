@@ -176,8 +176,8 @@ impl<'a> Parts<'a> {
         let (mut spans, mut freedoms) = (vec![BodySpan::default(); bodies], vec![0; bodies]);
         let mut warnings: Vec<Warning> = Vec::new();
         for (part, result) in self.all.iter().zip(results) {
-            for (b, &whole) in part.bodies.iter().enumerate() {
-                (spans[whole], freedoms[whole]) = (result.spans[b], result.freedoms[b]);
+            for (b, &global) in part.bodies.iter().enumerate() {
+                (spans[global], freedoms[global]) = (result.spans[b], result.freedoms[b]);
             }
             for warning in &result.warnings {
                 if !warnings.contains(warning) {
@@ -212,8 +212,8 @@ impl<'a> Parts<'a> {
                 }
             }
             for (i, &column) in found.base.iter().enumerate() {
-                let whole = part.columns[column];
-                let combination = combinations[whole].get_or_insert_with(|| vec![(whole, 1.0)]);
+                let global = part.columns[column];
+                let combination = combinations[global].get_or_insert_with(|| vec![(global, 1.0)]);
                 let others = found.combinations.get(i).into_iter().flatten().filter(|(c, _)| *c != column);
                 combination.extend(others.map(|&(c, x)| (part.columns[c], x)));
             }

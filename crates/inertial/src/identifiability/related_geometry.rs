@@ -59,14 +59,14 @@ impl<'a, 'm, const N: usize> RelatedGeometry<'a, 'm, N> {
         own > others || own == others && self.open <= RELATED && other.open > RELATED
     }
 
-    /// Returns the nearest mechanism with the relations `meant`.
-    pub fn restored(&self, meant: &Relations<N>) -> Option<Self> {
-        self.placed(meant.nearest(&self.views.configurations[0], &self.site.geometry)?)
+    /// Returns the nearest mechanism with the relations `intended`.
+    pub fn restored(&self, intended: &Relations<N>) -> Option<Self> {
+        self.placed(intended.nearest(&self.views.configurations[0], &self.site.geometry)?)
     }
 
-    /// Returns the nearest mechanism with the directions of `meant` and as many of its other relations as possible.
-    pub fn restored_in_part(&self, meant: &Relations<N>) -> Option<Self> {
-        self.placed(meant.nearest_in_part(&self.views.configurations[0], &self.site.geometry)?)
+    /// Returns the nearest mechanism with the directions of `intended` and as many of its other relations as possible.
+    pub fn restored_in_part(&self, intended: &Relations<N>) -> Option<Self> {
+        self.placed(intended.nearest_in_part(&self.views.configurations[0], &self.site.geometry)?)
     }
 
     /// Returns a mechanism in the first configuration, given with its distance.

@@ -169,7 +169,7 @@ pub(super) fn spread<T: Number>(
     x: &[T],
 ) -> Transfer<T> {
     let mut out: Transfer<T> = Vec::with_capacity(3);
-    let mut lost = Parameters::zeros();
+    let mut transferred = Parameters::zeros();
     let mut at = 0;
     for &b in topology.bodies(cluster) {
         let body = &geometry.bodies[b];
@@ -188,10 +188,10 @@ pub(super) fn spread<T: Number>(
             inertia = inertia.transformed(&geometry.bodies[p].placement);
             carrier = geometry.bodies[p].parent;
         }
-        lost += inertia.parameters();
+        transferred += inertia.parameters();
     }
-    if let Some(receiver) = cluster.receiver.filter(|_| !lost.iter().all(Zero::is_zero)) {
-        out.insert(0, (receiver, -lost));
+    if let Some(receiver) = cluster.receiver.filter(|_| !transferred.iter().all(Zero::is_zero)) {
+        out.insert(0, (receiver, -transferred));
     }
     out
 }
@@ -422,8 +422,8 @@ impl<'a, T: Number> Recursion<'a, T> {
     /// pass through its own joint without changing a measurement.
     fn require(&mut self, cluster: &Cluster, joined: &Joined<'_, T>, buffer: &mut Vec<T>) {
         let carrier = cluster.parent.filter(|&p| self.geometry.bodies[p].kind == BodyKind::Massless);
-        let owed = |p| self.requirements.iter().rev().find(|(b, _)| *b == p);
-        if let Some((_, rows)) = carrier.and_then(owed) {
+        let requirement_of = |p| self.requirements.iter().rev().find(|(b, _)| *b == p);
+        if let Some((_, rows)) = carrier.and_then(requirement_of) {
             for row in rows.chunks_exact(10) {
                 joined.pull_gradient(&Parameters::from_column_slice(row), self.half, buffer);
                 self.n.insert(buffer);

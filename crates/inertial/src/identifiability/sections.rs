@@ -59,17 +59,17 @@ pub fn local_rank<T: Number>(
         sampler.draw();
         let before: Vec<Pose<T>> = sampler.poses().collect();
         sampler.draw();
-        let seen = sampler.attained(scope);
+        let velocities = sampler.attained(scope);
         open.retain_mut(|(i, idle)| {
             let (section, span) = (&mut sections[*i], &mut spans[*i]);
             let rank = span.rank();
             if scope.regime != Regime::Static || scope.torques {
-                own_row(geometry, sampler, section, &seen.along, &mut row);
+                own_row(geometry, sampler, section, &velocities.along, &mut row);
                 span.insert(&row);
             }
             // The first joint is the only one on the ground: all rows measured at the ground belong to its block.
-            let whole = section.parent.is_none() && scope.wrench;
-            change_row(geometry, sampler, section, (!whole).then_some(&before), &seen, &mut row);
+            let all_rows = section.parent.is_none() && scope.wrench;
+            change_row(geometry, sampler, section, (!all_rows).then_some(&before), &velocities, &mut row);
             span.insert(&row);
             section.span = span.rank();
             *idle = if span.rank() > rank { 0 } else { *idle + 1 };
@@ -123,13 +123,13 @@ fn change_row<T: Number>(
     sampler: &Sampler<'_, T>,
     section: &Section,
     before: Option<&Vec<Pose<T>>>,
-    seen: &Velocities<T>,
+    velocities: &Velocities<T>,
     row: &mut Vec<T>,
 ) {
     row.clear();
     let (a, b) = match section.parent {
-        Some(p) => (seen.virtually[p], seen.moving[p]),
-        None => seen.ground,
+        Some(p) => (velocities.virtually[p], velocities.moving[p]),
+        None => velocities.ground,
     };
     let through = |pose: &dyn Fn(usize) -> Pose<T>| {
         section.pieces.iter().fold((a, b), |(a, b), &piece| {

@@ -60,7 +60,7 @@ enum LoopKind {
 #[derive(Debug, Clone)]
 pub struct ExactAssembly {
     geometry: ExactGeometry,
-    stands: Vec<AssemblyState>,
+    states: Vec<AssemblyState>,
     loops: Vec<LoopPlan>,
     /// Bodies that are rigidly connected to their parents.
     locked: Vec<usize>,
@@ -144,7 +144,7 @@ impl ExactAssembly {
     /// Creates the mechanism at the configuration `q`, which must close its loops; `snap` as in [`ExactGeometry::new`].
     pub fn new(mechanism: &Mechanism, geometry: &ExactGeometry, q: &[f64], snap: f64) -> Self {
         let numbers = geometry.to::<f64>();
-        let stands = mechanism
+        let states = mechanism
             .bodies()
             .iter()
             .zip(&numbers.bodies)
@@ -156,7 +156,7 @@ impl ExactAssembly {
                     let offset = if geometry.chain.is_some() { 0.0 } else { body.drive.offset };
                     *p = body.drive.ratio * *p + offset;
                 }
-                stand(&body.joint_type, exact.pivoting, &exact.frame, &position)
+                assembly_state(&body.joint_type, exact.pivoting, &exact.frame, &position)
             })
             .collect();
         let slack = slack(mechanism, geometry.size());
@@ -178,7 +178,7 @@ impl ExactAssembly {
                 }
             })
             .collect();
-        Self { geometry: geometry.clone(), stands, loops, locked: Vec::new(), nv: mechanism.nv() }
+        Self { geometry: geometry.clone(), states, loops, locked: Vec::new(), nv: mechanism.nv() }
     }
 
     /// Connects bodies rigidly to their parents, by loop joints after those of the mechanism.
@@ -199,13 +199,13 @@ impl ExactAssembly {
     /// Evaluates the mechanism in one number type.
     pub fn to<T: Number>(&self) -> Assembled<T> {
         let geometry = self.geometry.to::<T>();
-        let bodies = geometry.bodies.iter().zip(&self.stands);
+        let bodies = geometry.bodies.iter().zip(&self.states);
         let bodies: Vec<AssembledBody<T>> = bodies
-            .map(|(body, stand)| AssembledBody {
+            .map(|(body, state)| AssembledBody {
                 parent: body.parent,
                 kind: body.kind,
                 v: body.v,
-                pose: body.placement * stand.to(&body.frame),
+                pose: body.placement * state.to(&body.frame),
                 modes: body.modes().iter().map(|m| *m * body.ratio).collect(),
             })
             .collect();
@@ -255,11 +255,11 @@ impl<T: Number> AssembledLoop<T> {
     /// the axis of a helical joint from its cosine, its sine and the estimate given by the advance; `None` if this fails.
     pub fn equations(
         &self,
-        near: &Pose<T>,
-        far: &Pose<T>,
+        predecessor: &Pose<T>,
+        successor: &Pose<T>,
         angle: impl Fn(T, T, T) -> Option<T>,
     ) -> Option<Equations<T>> {
-        let relative = (*near * self.ends[0]).inverse() * (*far * self.ends[1]);
+        let relative = (*predecessor * self.ends[0]).inverse() * (*successor * self.ends[1]);
         self.closing.equations(&relative, angle)
     }
 
@@ -301,7 +301,7 @@ impl<T: Number> AssembledLoop<T> {
     }
 }
 
-fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64]) -> AssemblyState {
+fn assembly_state(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64]) -> AssemblyState {
     let pose = joint.pose(q);
     let (mut angle, mut quaternion) = (Angle::ZERO, None);
     match (pivoting, q) {

@@ -169,25 +169,25 @@ impl<'a> Build<'a> {
         let Some(&root) = self.link_index.get(&self.root) else {
             return Err(Error::model(Place::default(), format!("there is no root link \"{}\"", self.root)));
         };
-        let mut seen = vec![false; self.links.len()];
-        seen[root] = true;
+        let mut connected = vec![false; self.links.len()];
+        connected[root] = true;
         let mut reached: BinaryHeap<Reverse<usize>> = children[root].iter().copied().map(Reverse).collect();
         while let Some(Reverse(j)) = reached.pop() {
             let joint = self.described[j].clone();
             let child = self.link_index[&joint.child];
-            seen[child] = true;
+            connected[child] = true;
             self.add_joint(j, &joint, child)?;
             reached.extend(children[child].iter().copied().map(Reverse));
         }
-        match seen.iter().position(|s| !s) {
+        match connected.iter().position(|c| !c) {
             None => Ok(()),
-            Some(lost) => Err(self.lost(lost)),
+            Some(link) => Err(self.unconnected(link)),
         }
     }
 
     /// Returns the error for a link that cannot be reached from the root: one of its ancestors is a second root or on a
     /// cycle.
-    fn lost(&self, link: usize) -> Error {
+    fn unconnected(&self, link: usize) -> Error {
         let above: HashMap<&str, &str> =
             self.described.iter().map(|j| (j.child.as_str(), j.parent.as_str())).collect();
         let mut top = self.links[link].name.as_str();

@@ -81,7 +81,7 @@ pub(super) fn decide(mechanism: &Mechanism, snap: impl Fn(usize) -> f64) -> Deci
         mechanism,
         chain,
         plans: Vec::with_capacity(bodies.len()),
-        doubts: Vec::with_capacity(bodies.len()),
+        uncertainties: Vec::with_capacity(bodies.len()),
         driven: vec![Vec::new(); mechanism.nv()],
         of_head: HashMap::new(),
         short: Vec::with_capacity(bodies.len()),
@@ -97,7 +97,7 @@ struct Planner<'a> {
     mechanism: &'a Mechanism,
     chain: Chain<Real>,
     plans: Vec<JointPlan>,
-    doubts: Vec<FrameUncertainty>,
+    uncertainties: Vec<FrameUncertainty>,
     /// Bodies that each coordinate moves.
     driven: Vec<Vec<usize>>,
     /// Bodies of each head.
@@ -144,7 +144,7 @@ impl Planner<'_> {
             parent => parent,
         };
         let (pivoting, axis, pitch) = pivoting(&body.joint_type);
-        let mut doubt = self.doubt(body, head, snap);
+        let mut uncertainty = self.uncertainty(body, head, snap);
         // The author may choose any angles for a frame: they are snapped only within their rounding error.
         let open = body.rounding.map_or(0.0, |r| r.angle);
         let tolerance = open.clamp(SAME_DIRECTION, snap.max(SAME_DIRECTION));
@@ -165,26 +165,27 @@ impl Planner<'_> {
         let carried = parent.filter(|_| parent != head).is_none_or(|p| self.short[p]);
         let short = carried && plan.rotation.is_short() && plan.axis.is_short();
         if pivoting.has_axis() {
-            plan.pointing = self.pointing(index, &plan, doubt.angle, snap, short);
+            plan.pointing = self.pointing(index, &plan, uncertainty.angle, snap, short);
             let (frame, _) = self.chain.pointed(&plan, parent);
             let (z, c) = (self.chain.head(&plan).own.column(2).into_owned(), frame.column(2).into_owned());
             plan.parallel = c == z || c == -z;
         }
         let slides = matches!(pivoting, Pivoting::Prismatic | Pivoting::Floating);
         if !slides && head.is_some_and(|h| self.plans[h].pivoting != Pivoting::Floating) {
-            plan.across = self.across(index, &plan, &mut doubt, snap);
+            plan.across = self.across(index, &plan, &mut uncertainty, snap);
         }
         self.chain.push(&plan, parent);
         self.driven[body.drive.v].push(index);
         self.of_head.entry(head).or_default().push(index);
         self.plans.push(plan);
-        self.doubts.push(doubt);
+        self.uncertainties.push(uncertainty);
         self.short.push(short);
     }
 
     /// Computes the uncertainty due to the rounding of all numbers between head and joint.
-    fn doubt(&self, body: &Body, head: Option<usize>, snap: f64) -> FrameUncertainty {
-        let before = body.parent.filter(|_| body.parent != head).map(|p| self.doubts[p]).unwrap_or_default();
+    fn uncertainty(&self, body: &Body, head: Option<usize>, snap: f64) -> FrameUncertainty {
+        let before =
+            body.parent.filter(|_| body.parent != head).map(|p| self.uncertainties[p]).unwrap_or_default();
         let step = body.placement.translation.norm();
         let path = before.path + step.max(body.path);
         let (angle, length) = match body.rounding {
@@ -197,14 +198,14 @@ impl Planner<'_> {
 
     fn tolerance(&self, angle: f64, other: Along, plan: &JointPlan, snap: f64) -> f64 {
         let theirs = match other {
-            Along::Body(b) => self.doubts[b].angle,
+            Along::Body(b) => self.uncertainties[b].angle,
             // Rounding error of the head's own axis.
-            Along::Head => plan.head.map_or(0.0, |h| self.own_axis_doubt(h)),
+            Along::Head => plan.head.map_or(0.0, |h| self.own_axis_uncertainty(h)),
         };
         (angle + theirs).min(snap).max(SAME_DIRECTION)
     }
 
-    fn own_axis_doubt(&self, body: usize) -> f64 {
+    fn own_axis_uncertainty(&self, body: usize) -> f64 {
         self.mechanism.bodies()[body].rounding.map_or(0.0, |r| r.axis)
     }
 
@@ -253,7 +254,14 @@ impl Planner<'_> {
         self.chain.frame(plan, along).column(2).into_owned()
     }
 
-    fn pointing(&mut self, index: usize, plan: &JointPlan, doubt: f64, snap: f64, short: bool) -> Pointing {
+    fn pointing(
+        &mut self,
+        index: usize,
+        plan: &JointPlan,
+        uncertainty: f64,
+        snap: f64,
+        short: bool,
+    ) -> Pointing {
         let (_, w) = self.chain.described(plan, self.mechanism.bodies()[index].parent);
         let rough = value(&w);
         let as_written = Pointing::AsWritten(rough.z < 0.0);
@@ -262,15 +270,16 @@ impl Planner<'_> {
         for (k, &other) in related.iter().chain(&siblings).enumerate() {
             let d = self.axis(plan, other);
             let apart = value(&w.cross(&d)).norm();
-            if apart <= self.tolerance(doubt, other, plan, snap) {
+            if apart <= self.tolerance(uncertainty, other, plan, snap) {
                 let against = rough.dot(&value(&d)) < 0.0;
                 if w == if against { -d } else { d } {
                     return as_written;
                 }
                 // The direction of another branch must satisfy the relations of this one.
                 let fits = |d: &Vector3<Real>| {
-                    let wanted = self.near(plan, &related, &w, doubt, snap).len();
-                    self.near(plan, &related, d, doubt, snap).iter().filter(|r| r.exact).count() >= wanted
+                    let wanted = self.near(plan, &related, &w, uncertainty, snap).len();
+                    self.near(plan, &related, d, uncertainty, snap).iter().filter(|r| r.exact).count()
+                        >= wanted
                 };
                 if k >= related.len() && !fits(&d) {
                     continue;
@@ -279,14 +288,14 @@ impl Planner<'_> {
                 return Pointing::Same(other, against);
             }
         }
-        let relations = self.near(plan, &related, &w, doubt, snap);
+        let relations = self.near(plan, &related, &w, uncertainty, snap);
         if relations.iter().all(|r| r.exact) && (short || !relations.is_empty()) {
             return as_written;
         }
         let mut best: Option<(usize, Pointing)> = None;
         // Without any relation, all reference directions are equivalent; the last one is used.
         for &from in &related {
-            let (score, pointing) = self.polar(plan, from, &related, &w, doubt, snap);
+            let (score, pointing) = self.polar(plan, from, &related, &w, uncertainty, snap);
             if best.is_none_or(|(s, _)| score > s || score == 0 && s == 0) {
                 best = Some((score, pointing));
             }
@@ -314,20 +323,20 @@ impl Planner<'_> {
         plan: &JointPlan,
         related: &[Along],
         w: &Vector3<Real>,
-        doubt: f64,
+        uncertainty: f64,
         snap: f64,
     ) -> Vec<Near> {
         let mut out = Vec::new();
         for (k, &a) in related.iter().enumerate() {
             let d = self.axis(plan, a);
-            let tolerance = self.tolerance(doubt, a, plan, snap);
+            let tolerance = self.tolerance(uncertainty, a, plan, snap);
             if w.dot(&d).value.abs() <= tolerance {
                 out.push(Near { exact: is_zero(w.dot(&d)) });
             }
             for &b in &related[..k] {
                 let n = d.cross(&self.axis(plan, b));
                 let size = value(&n).norm();
-                let tolerance = tolerance.max(self.tolerance(doubt, b, plan, snap));
+                let tolerance = tolerance.max(self.tolerance(uncertainty, b, plan, snap));
                 if size > tolerance && w.dot(&n).value.abs() <= tolerance * size {
                     out.push(Near { exact: is_zero(w.dot(&n)) });
                 }
@@ -344,12 +353,12 @@ impl Planner<'_> {
         from: Along,
         related: &[Along],
         w: &Vector3<Real>,
-        doubt: f64,
+        uncertainty: f64,
         snap: f64,
     ) -> (usize, Pointing) {
         let v = value(&self.chain.frame(plan, from).tr_mul(w));
         let across = v.x.hypot(v.y);
-        let tolerance = self.tolerance(doubt, from, plan, snap);
+        let tolerance = self.tolerance(uncertainty, from, plan, snap);
         let square = v.z.abs() <= tolerance;
         let tilt =
             if square { Angle::Degrees(90) } else { Angle::recognize(across.atan2(v.z), SAME_DIRECTION) };
@@ -358,7 +367,7 @@ impl Planner<'_> {
         let mut azimuth = None;
         for &other in related.iter().filter(|&&o| o != from) {
             let Some(known) = self.azimuth(plan, from, other) else { continue };
-            let tolerance = tolerance.max(self.tolerance(doubt, other, plan, snap)) / across;
+            let tolerance = tolerance.max(self.tolerance(uncertainty, other, plan, snap)) / across;
             let (c, s) = known.cos_sin::<f64>();
             let quarters = (angle - s.atan2(c)) / std::f64::consts::FRAC_PI_2;
             let off = (quarters - quarters.round()).abs() * std::f64::consts::FRAC_PI_2;
@@ -400,21 +409,21 @@ impl Planner<'_> {
         &mut self,
         index: usize,
         plan: &JointPlan,
-        doubt: &mut FrameUncertainty,
+        uncertainty: &mut FrameUncertainty,
         snap: f64,
     ) -> Vec<Across> {
         let parent = self.mechanism.bodies()[index].parent;
         let (frame, _) = self.chain.pointed(plan, parent);
         let head = self.chain.head(plan);
         let d = self.chain.origin(plan, parent) - head.foot;
-        let reach = doubt.path + value(&head.foot).norm();
-        let lever = doubt.angle * value(&d).norm();
-        let clamped = |x: f64| x.min(LENGTH_CAP * snap * doubt.path).max(SAME_POINT * reach);
-        let own = doubt.length + lever;
-        let tolerance = clamped(own + plan.head.map_or(0.0, |h| self.doubts[h].foot));
+        let reach = uncertainty.path + value(&head.foot).norm();
+        let lever = uncertainty.angle * value(&d).norm();
+        let clamped = |x: f64| x.min(LENGTH_CAP * snap * uncertainty.path).max(SAME_POINT * reach);
+        let own = uncertainty.length + lever;
+        let tolerance = clamped(own + plan.head.map_or(0.0, |h| self.uncertainties[h].foot));
         let turned = value(&head.own.column(2).cross(&frame.column(2))).norm();
         // The closest point of two lines does not depend on the head's foot, unless the lines are parallel.
-        doubt.foot = if turned > 0.0 { clamped(own) / turned } else { tolerance };
+        uncertainty.foot = if turned > 0.0 { clamped(own) / turned } else { tolerance };
         let own = Along::Body(index);
         let mut directions = Vec::new();
         let has_axis = plan.pivoting.has_axis();

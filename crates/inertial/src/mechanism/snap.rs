@@ -38,8 +38,8 @@ type Real = Shadow<2_305_843_009_213_692_601>;
 ///     .link("lower", Inertia::zero())
 ///     .joint(JointSpec::new("elbow", hinge, "upper", "lower").at(Pose::from_xyz_rpy([0.3, 0.0, 0.0], [1.5708, 0.0, 0.0])))
 ///     .build(&Default::default())?;
-/// let meant = ExactGeometry::new(&arm, 1e-4).to::<f64>();
-/// assert_eq!(meant.bodies[1].placement.rotation[(1, 1)], 0.0); // a right angle
+/// let snapped = ExactGeometry::new(&arm, 1e-4).to::<f64>();
+/// assert_eq!(snapped.bodies[1].placement.rotation[(1, 1)], 0.0); // a right angle
 /// # Ok::<(), inertial::Error>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -25,7 +25,7 @@ struct Connection {
 struct Drawing {
     root: String,
     entries: Vec<Entry>,
-    bonds: Vec<Connection>,
+    connections: Vec<Connection>,
     /// Annotations of null vectors that belong to no single joint or body.
     rest: Vec<String>,
 }
@@ -59,7 +59,7 @@ impl Drawing {
                 notes,
             });
         }
-        let bonds = mechanism.loops().iter().map(|l| Connection {
+        let connections = mechanism.loops().iter().map(|l| Connection {
             name: format!("{} ({})", l.name, l.joint_type.name()),
             ends: [l.predecessor.body, l.successor.body].map(|b| b.and_then(|b| entry_of[b])),
             notes: count(reasons.iter().filter(|r| r.joint.as_ref() == Some(&l.name))),
@@ -76,7 +76,7 @@ impl Drawing {
             }
         }
         let rest = lines.into_iter().map(|(line, n)| format!("{n} {line}")).collect();
-        Self { root: root.to_owned(), entries, bonds: bonds.collect(), rest }
+        Self { root: root.to_owned(), entries, connections: connections.collect(), rest }
     }
 
     fn name(&self, end: Option<usize>) -> &str {
@@ -114,7 +114,7 @@ fn count<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<String> {
 /// Returns the graph as indented text: each body with its joint and its number of null vectors for each principle.
 pub fn text(mechanism: &Mechanism, reasons: &[Reason]) -> String {
     let drawing = Drawing::new(mechanism, reasons);
-    let said = |notes: &[String]| if notes.is_empty() { "nothing".into() } else { notes.join(", ") };
+    let listed = |notes: &[String]| if notes.is_empty() { "nothing".into() } else { notes.join(", ") };
     let mut out = format!("{}\n", drawing.root);
     for entry in &drawing.entries {
         let _ = writeln!(
@@ -123,13 +123,13 @@ pub fn text(mechanism: &Mechanism, reasons: &[Reason]) -> String {
             "",
             entry.name,
             entry.joint,
-            said(&entry.notes),
+            listed(&entry.notes),
             indent = 2 * entry.depth - 2
         );
     }
-    for bond in &drawing.bonds {
-        let [a, b] = bond.ends.map(|e| drawing.name(e));
-        let _ = writeln!(out, "loop {} between {a} and {b}: {}", bond.name, said(&bond.notes));
+    for connection in &drawing.connections {
+        let [a, b] = connection.ends.map(|e| drawing.name(e));
+        let _ = writeln!(out, "loop {} between {a} and {b}: {}", connection.name, listed(&connection.notes));
     }
     for line in &drawing.rest {
         let _ = writeln!(out, "{line}");
@@ -169,8 +169,8 @@ pub fn svg(mechanism: &Mechanism, reasons: &[Reason]) -> String {
         };
         let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"#557\" stroke-width=\"1.5\"/>");
     }
-    for (k, bond) in drawing.bonds.iter().enumerate() {
-        let [(x0, y0), (x1, y1)] = bond.ends.map(place);
+    for (k, connection) in drawing.connections.iter().enumerate() {
+        let [(x0, y0), (x1, y1)] = connection.ends.map(place);
         let (x0, y0, x1, y1) = (x0 + WIDTH, y0 + HEIGHT / 3, x1 + WIDTH, y1 + HEIGHT / 3);
         let bow = x0.max(x1) + 50 + 14 * k;
         let _ = writeln!(
@@ -184,7 +184,7 @@ pub fn svg(mechanism: &Mechanism, reasons: &[Reason]) -> String {
             x,
             y,
             "#b40",
-            std::iter::once(bond.name.as_str()).chain(bond.notes.iter().map(String::as_str)),
+            std::iter::once(connection.name.as_str()).chain(connection.notes.iter().map(String::as_str)),
         );
     }
     boxed(&mut out, place(None), &drawing.root, &[], "#eee");

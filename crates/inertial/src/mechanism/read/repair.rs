@@ -37,7 +37,7 @@ pub(crate) fn repaired(text: &str) -> Repaired<'_> {
 /// Escapes each `&` that starts no reference of XML, as urdfdom, MuJoCo and Gazebo read it: literally.
 fn escaped(text: &str) -> (Cow<'_, str>, Vec<String>) {
     let declared = entities(text);
-    let mut bare = Vec::new();
+    let mut unescaped = Vec::new();
     let mut at = 0;
     while let Some(found) = text[at..].find(['<', '&']) {
         at += found;
@@ -47,7 +47,7 @@ fn escaped(text: &str) -> (Cow<'_, str>, Vec<String>) {
             // The declarations of entities are part of the document type.
             _ if rest.starts_with("<!DOCTYPE") => document_type_length(rest),
             _ if rest.starts_with('&') && !is_reference(rest, &declared) => {
-                bare.push(at);
+                unescaped.push(at);
                 Some(1)
             }
             _ => Some(1),
@@ -55,13 +55,13 @@ fn escaped(text: &str) -> (Cow<'_, str>, Vec<String>) {
         let Some(length) = length else { break };
         at += length;
     }
-    if bare.is_empty() {
+    if unescaped.is_empty() {
         return (Cow::Borrowed(text), Vec::new());
     }
     let lines = Lines::new(text);
     let mut warnings: Vec<String> = Vec::new();
-    let (mut out, mut done) = (String::with_capacity(text.len() + 4 * bare.len()), 0);
-    for at in bare {
+    let (mut out, mut done) = (String::with_capacity(text.len() + 4 * unescaped.len()), 0);
+    for at in unescaped {
         out.push_str(&text[done..=at]);
         out.push_str("amp;");
         done = at + 1;

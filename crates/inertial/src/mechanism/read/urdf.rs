@@ -467,8 +467,8 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<Ve
     if !rotor_links.is_empty() {
         let mut joint = 0..;
         model.joints.retain(|_| joint.next().is_none_or(|j| !rotor_joints.contains(&j)));
-        let gone: HashSet<&String> = rotor_links.iter().collect();
-        model.links.retain(|l| !gone.contains(&l.name));
+        let removed: HashSet<&String> = rotor_links.iter().collect();
+        model.links.retain(|l| !removed.contains(&l.name));
     }
     Ok(rotor_links)
 }

@@ -49,7 +49,7 @@ impl Equation {
     }
 
     /// Removes the terms that have cancelled.
-    fn clean(&mut self) {
+    fn remove_cancelled(&mut self) {
         let Self { terms, sizes, .. } = self;
         terms.retain(|joint, x| x.abs() > ROUNDING * sizes.get(joint).copied().unwrap_or(0.0));
     }
@@ -142,7 +142,7 @@ impl<'t, 'a> System<'t, 'a> {
             }
             first = equation.terms.keys().filter_map(|j| self.place.get(j)).copied().min();
         }
-        equation.clean();
+        equation.remove_cancelled();
         let chosen = preferred.iter().copied().find(|j| equation.terms.contains_key(j));
         let Some(joint) = chosen.or_else(|| equation.terms.keys().next_back().copied()) else {
             if equation.constant.abs() > ROUNDING * size {

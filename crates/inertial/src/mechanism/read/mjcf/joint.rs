@@ -147,13 +147,13 @@ fn limits(joint: &Layered<'_>, unit: f64, settings: &Settings) -> Result<Limits>
 fn range(joint: &Layered<'_>, limited: &str, range: &str, settings: &Settings) -> Result<Option<[f64; 2]>> {
     let given = joint.numbers::<2>(range)?.unwrap_or_default();
     let words = [("true", Some(true)), ("false", Some(false)), ("auto", None)];
-    let says = joint.keyword(limited, &words)?.flatten();
+    let is_limited = joint.keyword(limited, &words)?.flatten();
     let has_range = given != [0.0; 2];
-    if says.is_none() && has_range && !settings.autolimits {
+    if is_limited.is_none() && has_range && !settings.autolimits {
         let message = format!("it has {range} but not {limited} (the compiler's autolimits is off)");
         return Err(joint.element().error(message));
     }
-    if !says.unwrap_or(has_range) {
+    if !is_limited.unwrap_or(has_range) {
         return Ok(None);
     }
     if given[0] >= given[1] {

@@ -97,8 +97,8 @@ impl<'a> Reader<'a> {
             gravity = element.text_array::<3>()?.into();
         }
         let is_static = |model: &Element<'_>| -> bool {
-            let said = model.first_child("static").map(|s| s.text());
-            matches!(said, Some("true" | "1"))
+            let text = model.first_child("static").map(|s| s.text());
+            matches!(text, Some("true" | "1"))
         };
         let mut models: Vec<_> = around.children_named("model").collect();
         if models.len() > 1 {

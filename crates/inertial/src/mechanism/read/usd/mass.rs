@@ -81,8 +81,8 @@ pub(super) fn inertia(
         };
         sum += unit.parameters() * mass.map_or(density, |mass| mass / unit.mass);
     }
-    let mut whole = Inertia::from_parameters(&sum);
-    if !(whole.mass > 0.0) {
+    let mut total = Inertia::from_parameters(&sum);
+    if !(total.mass > 0.0) {
         let Some(mass) = written.mass else { return Ok(None) };
         if written.tensor.is_none() {
             warnings.push(format!("{}: it has a mass, but neither inertia nor collision shapes", node.path));
@@ -91,17 +91,17 @@ pub(super) fn inertia(
         return Ok(Some(Inertia::from_com(mass, com, tensor)));
     }
     if let Some(mass) = written.mass {
-        whole = Inertia::from_parameters(&(sum * (mass / whole.mass)));
+        total = Inertia::from_parameters(&(sum * (mass / total.mass)));
     }
-    let centre = whole.com().unwrap_or_default();
+    let centre = total.com().unwrap_or_default();
     let com = written.com.unwrap_or(centre);
     let tensor = written.tensor.unwrap_or_else(|| {
         // About the given centre of mass, as in the functions of the USD schema.
         let d = com - centre;
         let shift = Matrix3::from_diagonal_element(d.norm_squared()) - d * d.transpose();
-        whole.about_com() + shift * whole.mass
+        total.about_com() + shift * total.mass
     });
-    Ok(Some(Inertia::from_com(whole.mass, com, tensor)))
+    Ok(Some(Inertia::from_com(total.mass, com, tensor)))
 }
 
 /// Returns the density of the material bound to a prim or to one of its ancestors.

@@ -155,8 +155,8 @@ fn plain(text: &str) -> Value {
         }
     } else {
         // Python's reader accepts no sign before a decimal point.
-        let bare = digits.starts_with('.') && text.starts_with(['+', '-']);
-        float(&digits).filter(|_| !bare).map(|x| Value::Float(if negative { -x } else { x }))
+        let is_signed_point = digits.starts_with('.') && text.starts_with(['+', '-']);
+        float(&digits).filter(|_| !is_signed_point).map(|x| Value::Float(if negative { -x } else { x }))
     };
     found.unwrap_or_else(|| Value::text(text))
 }
@@ -167,10 +167,12 @@ fn float(digits: &str) -> Option<f64> {
         Some(at) => (&digits[..at], Some(&digits[at + 1..])),
         None => (digits, None),
     };
-    let whole = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let (before, after) = mantissa.split_once('.')?;
     let exponent_fits =
-        exponent.is_none_or(|e| e.strip_prefix(['+', '-']).is_some_and(|e| !e.is_empty() && whole(e)));
+        exponent.is_none_or(|e| e.strip_prefix(['+', '-']).is_some_and(|e| !e.is_empty() && is_digits(e)));
     let has_digits = !before.is_empty() || !after.is_empty();
-    (whole(before) && whole(after) && has_digits && exponent_fits).then(|| digits.parse().ok()).flatten()
+    (is_digits(before) && is_digits(after) && has_digits && exponent_fits)
+        .then(|| digits.parse().ok())
+        .flatten()
 }
