@@ -1,7 +1,7 @@
 //! Physical consistency check: whether the inertial parameters can belong to physical bodies.
 
 use inertial::consistency::{
-    self, DEFAULT_TOLERANCE, Doubt, Extent, ManifoldCoordinates, RoundingVerdict, Verdict, Violation,
+    self, DEFAULT_TOLERANCE, Extent, Implausibility, ManifoldCoordinates, RoundingVerdict, Verdict, Violation,
 };
 use inertial::estimation::Tensor;
 use inertial::mechanism::write;
@@ -82,7 +82,7 @@ pub struct BodyVerdict {
     pub reasons: Vec<String>,
     /// Reasons to doubt a body that is physically consistent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<Implausibility>,
     /// Doubts as text, with numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubt_reasons: Vec<String>,
@@ -145,9 +145,10 @@ impl BodyVerdict {
         }
         let nearest_inertia = if violations.is_empty() { None } else { Some(consistency::nearest(inertia)?) };
         // Rounded digits determine the thickness of a body too poorly to judge its density.
-        let doubted = violations.is_empty() && half_units.is_none();
-        let doubts = if doubted { consistency::doubts(inertia, extent) } else { Vec::new() };
-        let (doubts, doubt_reasons) = doubts.into_iter().unzip();
+        let is_checked = violations.is_empty() && half_units.is_none();
+        let implausibilities =
+            if is_checked { consistency::implausibilities(inertia, extent) } else { Vec::new() };
+        let (doubts, doubt_reasons) = implausibilities.into_iter().unzip();
         let (violations, reasons): (Vec<_>, Vec<_>) = violations.into_iter().unzip();
         Ok(Self {
             name: name.to_owned(),

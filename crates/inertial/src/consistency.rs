@@ -12,7 +12,7 @@
 //! place covers the cancellation in the shift from the frame's origin to the centre of mass.
 
 mod coordinates;
-mod doubts;
+mod implausible;
 mod rounding;
 
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::linalg::symmetric_eigen;
 use crate::spatial::{Inertia, PseudoInertia};
 
 pub use coordinates::ManifoldCoordinates;
-pub use doubts::{Doubt, Extent, doubts};
+pub use implausible::{Extent, Implausibility, implausibilities};
 pub use rounding::{RoundingVerdict, check_rounded_inertia};
 
 /// Allowed violation relative to the largest principal moment: moments rounded to six significant digits pass.
@@ -100,9 +100,9 @@ pub fn check_inertia(inertia: &Inertia<f64>, tolerance: f64) -> Result<Verdict> 
     let central = inertia.about_com();
     let moments = symmetric_eigen(&central)?.values;
     let scale = moments.amax();
-    let lost = SHIFT_ROUNDING * (inertia.rotational.amax() + scale);
+    let rounding_error = SHIFT_ROUNDING * (inertia.rotational.amax() + scale);
     // A moment is a sum of two second moments, and the deficit in the triangle inequality is twice a second moment.
-    let slack = 2.0 * (tolerance * scale + lost);
+    let slack = 2.0 * (tolerance * scale + rounding_error);
 
     let mut violations = Vec::new();
     if let Some(reason) = impossible_mass(inertia) {

@@ -95,7 +95,7 @@ pub enum Error {
         found: usize,
     },
     /// A number outside its range.
-    #[error("{what} is {}, expected {expected}", shown(*value))]
+    #[error("{what} is {}, expected {expected}", number_text(*value))]
     InvalidValue {
         /// Quantity.
         what: String,
@@ -193,6 +193,6 @@ pub fn nearest_hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str
 }
 
 /// Returns the text of a number, with an exponent if all its digits would be zeros or noise.
-fn shown(x: f64) -> String {
+fn number_text(x: f64) -> String {
     if x.abs() < 1e16 { x.to_string() } else { format!("{x:e}") }
 }

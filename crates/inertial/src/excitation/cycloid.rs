@@ -232,15 +232,15 @@ impl<'m> SeededFlight<'m> {
         let mut slope = vec![0.0; coefficients.len()];
         let found = self.flight.published_cost(&coefficients, w, &mut slope)?;
         let all = self.greatest.len();
-        let mut gone = vec![0.0; n];
+        let mut displacement = vec![0.0; n];
         for k in 0..=self.directions.len() {
             for j in 0..n {
                 if k > 0 {
-                    gone[j] += self.directions[k - 1][j];
+                    displacement[j] += self.directions[k - 1][j];
                 }
                 let s = slope[k * all + j];
                 gradient[j] += s;
-                gradient[n + j] += s * gone[j] * self.range_slope(x, j);
+                gradient[n + j] += s * displacement[j] * self.range_slope(x, j);
             }
         }
         Ok((found.cost + barrier, found.condition))
@@ -249,15 +249,15 @@ impl<'m> SeededFlight<'m> {
     /// Returns whether joint `j` stays within its limits.
     fn fits(&self, x: &[f64], j: usize) -> bool {
         let (limits, range) = (&self.flight.moved[j].limits, self.ranges(x)[j]);
-        let inside = |gone: f64| {
-            let q = x[j] + gone * range;
+        let inside = |displacement: f64| {
+            let q = x[j] + displacement * range;
             q > limits.lower && q < limits.upper
         };
-        let mut gone = 0.0;
-        inside(gone)
+        let mut displacement = 0.0;
+        inside(displacement)
             && self.directions.iter().all(|d| {
-                gone += d[j];
-                inside(gone)
+                displacement += d[j];
+                inside(displacement)
             })
     }
 
@@ -272,12 +272,12 @@ impl<'m> SeededFlight<'m> {
         let mut sum = 0.0;
         for j in 0..n {
             let limits = &self.flight.moved[j].limits;
-            let mut gone = 0.0;
+            let mut displacement = 0.0;
             for k in 0..=self.directions.len() {
                 if k > 0 {
-                    gone += self.directions[k - 1][j];
+                    displacement += self.directions[k - 1][j];
                 }
-                let q = x[j] + gone * ranges[j];
+                let q = x[j] + displacement * ranges[j];
                 for (distance, sign) in [(q - limits.lower, -1.0), (limits.upper - q, 1.0)] {
                     if distance <= 0.0 {
                         return f64::INFINITY;
@@ -286,7 +286,7 @@ impl<'m> SeededFlight<'m> {
                         sum -= BARRIER * distance.ln();
                         let slope = sign * BARRIER / distance;
                         gradient[j] += slope;
-                        gradient[n + j] += slope * gone * self.range_slope(x, j);
+                        gradient[n + j] += slope * displacement * self.range_slope(x, j);
                     }
                 }
             }

@@ -181,7 +181,7 @@ struct Problem<'a, 'm> {
     /// Bounds of positions at samples, tightened so that positions between samples stay within the limits.
     bounds: Vec<(f64, f64)>,
     /// Limits of forces and distances.
-    held: FlightLimits,
+    flight_limits: FlightLimits,
 }
 
 impl<'a, 'm> Problem<'a, 'm> {
@@ -214,7 +214,8 @@ impl<'a, 'm> Problem<'a, 'm> {
             rates.push(rate);
             bounds.push((low, high));
         }
-        let held = FlightLimits::new(mechanism, &flight.moved, &options.collisions, options.limits.margin);
+        let flight_limits =
+            FlightLimits::new(mechanism, &flight.moved, &options.collisions, options.limits.margin);
         let others = Vec::new();
         Ok(Self {
             flight,
@@ -225,7 +226,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             coordinates: all,
             rates,
             bounds,
-            held,
+            flight_limits,
         })
     }
 
@@ -287,13 +288,14 @@ impl<'a, 'm> Problem<'a, 'm> {
     /// Computes the barrier of forces and distances and adds its gradient with respect to the coefficients; infinite if a limit is
     /// exceeded.
     fn hold(&self, coefficients: &[f64], gradient: Option<&mut [f64]>) -> Result<f64> {
-        if self.held.is_empty() {
+        if self.flight_limits.is_empty() {
             return Ok(0.0);
         }
         let (count, n, wanted) = (self.flight.samples(), self.rates.len(), gradient.is_some());
         let parts = (0..count.div_ceil(PART)).into_par_iter().map(|part| {
-            let mut memory = Memory::new(&self.held)?;
-            let (mut left, mut slopes) = (vec![0.0; self.held.len()], vec![0.0; self.held.len()]);
+            let mut memory = Memory::new(&self.flight_limits)?;
+            let (mut left, mut slopes) =
+                (vec![0.0; self.flight_limits.len()], vec![0.0; self.flight_limits.len()]);
             let (mut row, mut back) = (vec![[0.0; 3]; n], vec![[0.0; 3]; n]);
             let (mut value, mut sum) = (0.0, vec![0.0; if wanted { coefficients.len() } else { 0 }]);
             for t in part * PART..count.min((part + 1) * PART) {
@@ -426,7 +428,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             criterion: self.value_and_slopes(&coefficients)?.0,
             searches,
             certificate: Certificate::new(self.columns, &information)?,
-            usage: usage(&self.coordinates, &self.held, &trajectory, &least)?,
+            usage: usage(&self.coordinates, &self.flight_limits, &trajectory, &least)?,
             trajectory,
             held: Vec::new(),
             absorbed: Vec::new(),
@@ -438,14 +440,14 @@ impl<'a, 'm> Problem<'a, 'm> {
     /// returns the smallest margin of each.
     fn within(&self, full: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let n = self.rates.len();
-        let (mut coefficients, mut spare) = (full.to_vec(), 0.0);
-        while spare < 1.0 {
-            let least = self.held.least(&self.flight.trajectory(&coefficients)?, CHECK_RATE)?;
+        let (mut coefficients, mut reduction) = (full.to_vec(), 0.0);
+        while reduction < 1.0 {
+            let least = self.flight_limits.least(&self.flight.trajectory(&coefficients)?, CHECK_RATE)?;
             if least.iter().all(|left| *left >= 0.0) {
                 return Ok((coefficients, least));
             }
-            spare = if spare == 0.0 { 1e-3 } else { 1.5 * spare };
-            let slower = |(i, x): (usize, &f64)| if i < n { *x } else { (1.0 - spare) * x };
+            reduction = if reduction == 0.0 { 1e-3 } else { 1.5 * reduction };
+            let slower = |(i, x): (usize, &f64)| if i < n { *x } else { (1.0 - reduction) * x };
             coefficients = full.iter().enumerate().map(slower).collect();
         }
         Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
@@ -455,7 +457,7 @@ impl<'a, 'm> Problem<'a, 'm> {
 /// Computes the used fractions of the limits, in descending order; `least` is the smallest margin of forces and distances.
 pub(super) fn usage(
     coordinates: &[Coordinate],
-    held: &FlightLimits,
+    flight_limits: &FlightLimits,
     trajectory: &Trajectory,
     least: &[f64],
 ) -> Result<Vec<Usage>> {
@@ -484,7 +486,7 @@ pub(super) fn usage(
             }
         }
     }
-    all.extend(held.usage(least));
+    all.extend(flight_limits.usage(least));
     all.sort_by(|a, b| b.used.total_cmp(&a.used));
     Ok(all)
 }

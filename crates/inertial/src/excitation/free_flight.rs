@@ -161,8 +161,8 @@ impl<'m> MomentumState<'m> {
             let carried = self.stored[i];
             self.stored[body.parent.unwrap_or(0)] += carried;
         }
-        let whole = matrix(&self.composite[0]);
-        self.inverse = whole.cholesky().map(|c| c.inverse()).ok_or_else(|| {
+        let inertia = matrix(&self.composite[0]);
+        self.inverse = inertia.cholesky().map(|c| c.inverse()).ok_or_else(|| {
             Error::Singular(
                 "the mass or the inertia of the whole robot is not positive: it has no momentum model".into(),
             )
@@ -287,8 +287,8 @@ impl<'m> MomentumState<'m> {
             for (r, parameters) in virtual_bodies.iter().enumerate() {
                 let mut unit = Vector6::zeros();
                 unit[r] = 1.0;
-                let seen = pose.pull_motion(&Motion::from_vector(&unit));
-                pull += pose.push_force(&Inertia::from_parameters(parameters).apply(&seen));
+                let motion = pose.pull_motion(&Motion::from_vector(&unit));
+                pull += pose.push_force(&Inertia::from_parameters(parameters).apply(&motion));
             }
             self.pulls[body] = pull;
             j = end;

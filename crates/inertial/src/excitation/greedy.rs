@@ -58,9 +58,9 @@ impl<'s, 't> Sequence<'s, 't> {
         let Some(first) = self.candidate(start, None)? else { return Ok(vec![start.to_vec(); count + 1]) };
         // A millionth of the information of one movement about each unknown, or of the best known one for unknowns that are not
         // excited.
-        for (ridge, seen) in self.ridge.iter_mut().zip(&first.information) {
-            let least = 1e-12 * seen.diagonal().max();
-            *ridge = DMatrix::from_diagonal(&seen.diagonal().map(|d| 1e-6 * d + least));
+        for (ridge, information) in self.ridge.iter_mut().zip(&first.information) {
+            let least = 1e-12 * information.diagonal().max();
+            *ridge = DMatrix::from_diagonal(&information.diagonal().map(|d| 1e-6 * d + least));
         }
         let mut chosen: Vec<Movement> = Vec::with_capacity(count);
         for _ in 0..count {

@@ -135,13 +135,13 @@ pub(super) fn restored(search: &mut impl MotionSearch, x: &[f64]) -> Option<Vec<
 
 /// Reduces a motion about its start until it is within all limits at every sample of the check.
 pub(super) fn within_limits(checker: &mut impl MotionSearch, x: &[f64]) -> Result<Vec<f64>> {
-    let mut spare = 0.0;
-    while spare < 1.0 {
-        let x = checker.plan().shrunk(x, 1.0 - spare);
+    let mut reduction = 0.0;
+    while reduction < 1.0 {
+        let x = checker.plan().shrunk(x, 1.0 - reduction);
         if checker.largest(&x) <= 0.0 {
             return Ok(x);
         }
-        spare = if spare == 0.0 { 1e-3 } else { 1.5 * spare };
+        reduction = if reduction == 0.0 { 1e-3 } else { 1.5 * reduction };
     }
     Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
 }

@@ -37,8 +37,8 @@ pub(super) fn parse(text: &str) -> Result<Mesh> {
         }
         return Ok(scene.mesh());
     };
-    let shown = file.find("visual_scene", url)?;
-    for node in shown.children().filter(|n| n.has_tag_name_of("node")) {
+    let visual_scene = file.find("visual_scene", url)?;
+    for node in visual_scene.children().filter(|n| n.has_tag_name_of("node")) {
         file.node(node, &mut scene, &Matrix4::new_scaling(metres), 1)?;
     }
     Ok(scene.mesh())

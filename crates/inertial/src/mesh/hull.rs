@@ -128,11 +128,11 @@ impl Hull<'_> {
         }
         let tip = best.1;
         // Faces coplanar with the tip are removed too, so that no new face has zero area.
-        let (mut seen, mut horizon) = (vec![face], Vec::new());
+        let (mut removed, mut horizon) = (vec![face], Vec::new());
         self.faces[face].alive = false;
         let mut next = 0;
-        while next < seen.len() {
-            let own = seen[next];
+        while next < removed.len() {
+            let own = removed[next];
             next += 1;
             let Face { corners, neighbours, .. } = self.faces[own];
             for k in 0..3 {
@@ -142,7 +142,7 @@ impl Hull<'_> {
                 }
                 if self.height(self.faces[other].corners, tip) >= 0.0 {
                     self.faces[other].alive = false;
-                    seen.push(other);
+                    removed.push(other);
                 } else {
                     horizon.push((corners[k], corners[(k + 1) % 3], other));
                 }
@@ -160,7 +160,7 @@ impl Hull<'_> {
             let edge = (0..3).find(|&e| beyond.corners[e] == w && beyond.corners[(e + 1) % 3] == u)?;
             beyond.neighbours[edge] = first + k;
         }
-        let mut rest: Vec<usize> = seen
+        let mut rest: Vec<usize> = removed
             .iter()
             .flat_map(|&f| std::mem::take(&mut self.faces[f].above))
             .filter(|&p| p != tip)

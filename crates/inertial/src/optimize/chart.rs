@@ -316,7 +316,7 @@ struct Model {
     /// Scale of the damping.
     scale: DVector<f64>,
     step: DVector<f64>,
-    held: Vec<bool>,
+    fixed: Vec<bool>,
     damped: DMatrix<f64>,
     system: Definite,
 }
@@ -330,7 +330,7 @@ impl Model {
             idle: vec![false; n],
             scale: DVector::zeros(n),
             step: DVector::zeros(n),
-            held: vec![false; n],
+            fixed: vec![false; n],
             damped: DMatrix::zeros(n, n),
             system: Definite::new(n),
         }
@@ -397,7 +397,7 @@ impl Model {
     fn step(&mut self, damping: f64) -> Result<bool> {
         let n = self.gradient.len();
         for i in 0..n {
-            self.held[i] = self.idle[i] || (self.room[i] <= 0.0 && self.gradient[i] >= 0.0);
+            self.fixed[i] = self.idle[i] || (self.room[i] <= 0.0 && self.gradient[i] >= 0.0);
         }
         loop {
             self.damped.copy_from(&self.hessian);
@@ -406,10 +406,10 @@ impl Model {
             }
             // Fixed coordinates move to their bounds; the others are solved given that.
             let mut right = -&self.gradient;
-            for i in (0..n).filter(|&i| self.held[i] && !self.idle[i]) {
+            for i in (0..n).filter(|&i| self.fixed[i] && !self.idle[i]) {
                 right.axpy(self.room[i], &self.damped.column(i), 1.0);
             }
-            for i in (0..n).filter(|&i| self.held[i]) {
+            for i in (0..n).filter(|&i| self.fixed[i]) {
                 self.damped.row_mut(i).fill(0.0);
                 self.damped.column_mut(i).fill(0.0);
                 self.damped[(i, i)] = 1.0;
@@ -422,8 +422,8 @@ impl Model {
             self.system.solve_in_place(&mut self.step)?;
             let mut more = false;
             for i in 0..n {
-                if !self.held[i] && self.step[i] < -self.room[i] {
-                    self.held[i] = true;
+                if !self.fixed[i] && self.step[i] < -self.room[i] {
+                    self.fixed[i] = true;
                     more = true;
                 }
             }

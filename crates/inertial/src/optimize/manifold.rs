@@ -55,8 +55,8 @@ impl Chart for Principal {
             axes.column_mut(0).neg_mut();
         }
         // Rounding error of the subtraction.
-        let lost = 4.0 * f64::EPSILON * spread.norm();
-        let moments = eigen.values.map(|l| if l > lost { l } else { 0.0 });
+        let rounding_error = 4.0 * f64::EPSILON * spread.norm();
+        let moments = eigen.values.map(|l| if l > rounding_error { l } else { 0.0 });
         Ok(Self { mass, com, axes: Rotation3::from_matrix_unchecked(axes), moments })
     }
 

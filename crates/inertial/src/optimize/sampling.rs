@@ -144,8 +144,8 @@ impl<'p> Sampler<'p> {
             let matrix = cone.matrix(x);
             let factor = matrix.cholesky()?;
             if let Some(prior) = priors.next_if(|p| p.offset == cone.offset) {
-                let away = x.fixed_rows::<10>(prior.offset) - prior.mean;
-                let quadratic = 0.5 * away.dot(&(prior.precision * away));
+                let deviation = x.fixed_rows::<10>(prior.offset) - prior.mean;
+                let quadratic = 0.5 * deviation.dot(&(prior.precision * deviation));
                 sum += quadratic + prior.weight * (pseudo::log_det(&factor) - prior.matrix.dot(&matrix));
             }
         }

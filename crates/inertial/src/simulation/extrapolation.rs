@@ -106,9 +106,9 @@ impl Extrapolation {
                 failed => {
                     self.step = 0.5 * step;
                     if self.step <= SHORTEST * (to - from).max(t.abs() * f64::EPSILON / SHORTEST) {
-                        let stuck =
+                        let too_small =
                             || Error::Singular(format!("the motion cannot be followed beyond t = {t} s"));
-                        return Err(failed.err().unwrap_or_else(stuck));
+                        return Err(failed.err().unwrap_or_else(too_small));
                     }
                 }
             }

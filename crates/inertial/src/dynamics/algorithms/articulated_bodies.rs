@@ -130,10 +130,10 @@ fn outward<L: Single>(
         let swing = cross(above, singles(&here.lever));
         let w = add(above, spin);
         let (rotational, first_moment) = turn_inertia::<L::Wide>(body, here);
-        let (wide, h) = (lanes(w), kept(first_moment));
-        let momentum = singles(&kept(times(&rotational, &wide)));
+        let (w_lanes, h) = (lanes(w), kept(first_moment));
+        let momentum = singles(&kept(times(&rotational, &w_lanes)));
         let state = &mut states[i + 1];
-        state.w = wide;
+        state.w = w_lanes;
         state.velocity = lanes(add(carried, add(swing, slide)));
         state.dw_rest = lanes(cross(above, spin));
         state.d_rest = lanes(cross_add(above, swing, cross(add(above, w), slide)));

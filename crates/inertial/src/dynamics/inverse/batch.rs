@@ -227,8 +227,8 @@ fn unpack<L: Wide>(layout: &PackedLayout, group: &[Four], size: usize, out: &mut
         let to = run.dense..run.dense + run.len;
         let (t0, t1) = (&mut m0[to.clone()], &mut m1[to.clone()]);
         let (t2, t3) = (&mut m2[to.clone()], &mut m3[to]);
-        let whole = run.len - run.len % 4;
-        for k in (0..whole).step_by(4) {
+        let in_fours = run.len - run.len % 4;
+        for k in (0..in_fours).step_by(4) {
             let e = &entries[k..k + 4];
             let [a, b, c, d] = L::transpose([L::load(&e[0]), L::load(&e[1]), L::load(&e[2]), L::load(&e[3])]);
             a.write(&mut t0[k..]);
@@ -236,7 +236,7 @@ fn unpack<L: Wide>(layout: &PackedLayout, group: &[Four], size: usize, out: &mut
             c.write(&mut t2[k..]);
             d.write(&mut t3[k..]);
         }
-        for k in whole..run.len {
+        for k in in_fours..run.len {
             [t0[k], t1[k], t2[k], t3[k]] = entries[k].0;
         }
     }

@@ -147,7 +147,7 @@ impl Excerpt {
             }
             out
         };
-        let whole = |keep: &[bool]| -> Vec<bool> {
+        let filtered_keep = |keep: &[bool]| -> Vec<bool> {
             let rows = keep.len() / band.count.max(1);
             let mut window = Vec::with_capacity(weights.len());
             let mut out = vec![false; centres.len() * rows];
@@ -164,7 +164,7 @@ impl Excerpt {
         let tau = smooth(band.tau, &forces);
         let signs: Vec<f64> = band.v.iter().map(|v| if *v == 0.0 { 0.0 } else { v.signum() }).collect();
         let signs = smooth(&signs, &motions);
-        let (keep, columns) = (band.keep.map(whole), band.columns.map(|all| smooth(all, &motions)));
+        let (keep, columns) = (band.keep.map(filtered_keep), band.columns.map(|all| smooth(all, &motions)));
         let (keep, columns) = (keep.as_deref(), columns.as_deref());
         let low = Band { count: centres.len(), q: &q, v: &v, a: &a, tau: &tau, keep, columns, signs: &signs };
         self.add_band(&low, step * stride as f64, samples);

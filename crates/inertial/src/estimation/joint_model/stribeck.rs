@@ -132,8 +132,8 @@ fn exp_of_negative(x: f64) -> f64 {
         1.0,
     ];
     let shifted = ROUND - x * std::f64::consts::LOG2_E;
-    let whole = shifted - ROUND;
-    let rest = -x - whole * LN_2[0] - whole * LN_2[1];
+    let integer = shifted - ROUND;
+    let rest = -x - integer * LN_2[0] - integer * LN_2[1];
     let mantissa = INVERSE_FACTORIALS.iter().fold(0.0, |sum, c| sum * rest + c);
     let power = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
     mantissa * power
@@ -150,8 +150,8 @@ pub(crate) fn node(k: f64) -> f64 {
 /// Returns the speed of a node. Every second one is exactly twice as fast.
 fn node_speed(k: usize) -> f64 {
     let below = NODES - 1 - k;
-    let odd = if below % 2 == 1 { std::f64::consts::FRAC_1_SQRT_2 } else { 1.0 };
-    FASTEST * odd / f64::from(1u32 << (below / 2))
+    let factor = if below % 2 == 1 { std::f64::consts::FRAC_1_SQRT_2 } else { 1.0 };
+    FASTEST * factor / f64::from(1u32 << (below / 2))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const BEYOND: f64 = 0.25;
 /// Kind of implausibility of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Doubt {
+pub enum Implausibility {
     /// Uniform ellipsoid with this inertia that is lighter or heavier than any material.
     Density,
     /// Centre of mass or inertia that extends beyond the shapes and meshes of the link.
@@ -24,7 +24,7 @@ pub enum Doubt {
     FilledIn,
 }
 
-impl Doubt {
+impl Implausibility {
     /// Returns the name used in the output of the program.
     pub fn name(self) -> &'static str {
         match self {
@@ -51,17 +51,17 @@ impl Extent {
     }
 }
 
-/// Returns the doubts about a consistent body, with explanations; `extent` is the box around its shapes and meshes.
+/// Returns the implausibilities of a consistent body, with explanations; `extent` is the box around its shapes and meshes.
 ///
 /// ```
-/// use inertial::consistency::{Doubt, doubts};
+/// use inertial::consistency::{Implausibility, implausibilities};
 /// use inertial::spatial::Inertia;
 /// use nalgebra::{Matrix3, Vector3};
 /// // A ball of 1.6 m that weighs 1 kg.
-/// let found = doubts(&Inertia::from_com(1.0, Vector3::zeros(), Matrix3::identity()), None);
-/// assert_eq!(found[0].0, Doubt::Density);
+/// let found = implausibilities(&Inertia::from_com(1.0, Vector3::zeros(), Matrix3::identity()), None);
+/// assert_eq!(found[0].0, Implausibility::Density);
 /// ```
-pub fn doubts(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Doubt, String)> {
+pub fn implausibilities(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Implausibility, String)> {
     let Some(com) = inertia.com().filter(|_| inertia.mass > 0.0) else { return Vec::new() };
     let moments = central_second_moments(inertia);
     let Ok(eigen) = symmetric_eigen(&moments) else { return Vec::new() };
@@ -78,7 +78,7 @@ pub fn doubts(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Doubt, St
             "an ellipsoid with this inertia has the axes {} × {} × {} m and the density {reported}: expected {} to {} kg/m³",
             size[2], size[1], size[0], DENSITIES[0], DENSITIES[1]
         );
-        out.push((Doubt::Density, reason));
+        out.push((Implausibility::Density, reason));
     }
     if let Some(Extent { lower, upper }) = extent {
         let margin = (upper - lower).amax() * BEYOND;
@@ -104,12 +104,12 @@ pub fn doubts(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Doubt, St
             } else {
                 continue;
             };
-            out.push((Doubt::Size, reason));
+            out.push((Implausibility::Size, reason));
             break;
         }
     }
     if let Some(reason) = filled_in(inertia, &com) {
-        out.push((Doubt::FilledIn, reason));
+        out.push((Implausibility::FilledIn, reason));
     }
     out
 }
@@ -134,8 +134,8 @@ mod tests {
 
     use super::*;
 
-    fn kinds(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<Doubt> {
-        doubts(inertia, extent).into_iter().map(|(doubt, _)| doubt).collect()
+    fn kinds(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<Implausibility> {
+        implausibilities(inertia, extent).into_iter().map(|(kind, _)| kind).collect()
     }
 
     /// Creates a box of uniform density.
@@ -145,17 +145,20 @@ mod tests {
     }
 
     #[test]
-    fn materials_are_no_reason_for_doubt() {
+    fn densities_of_materials_are_plausible() {
         let size = vector![0.1, 0.2, 0.3];
         for density in [30.0, 1000.0, 7800.0, 19_300.0] {
             assert_eq!(kinds(&brick(density * size.product(), size, Vector3::zeros()), None), []);
         }
         for density in [0.01, 60_000.0] {
             let found = kinds(&brick(density * size.product(), size, Vector3::zeros()), None);
-            assert_eq!(found, [Doubt::Density], "{density}");
+            assert_eq!(found, [Implausibility::Density], "{density}");
         }
         // A plate without thickness, and a body of zero inertia.
-        assert_eq!(kinds(&brick(1.0, vector![0.1, 0.2, 0.0], Vector3::zeros()), None), [Doubt::Density]);
+        assert_eq!(
+            kinds(&brick(1.0, vector![0.1, 0.2, 0.0], Vector3::zeros()), None),
+            [Implausibility::Density]
+        );
         assert_eq!(kinds(&Inertia::zero(), None), []);
     }
 
@@ -170,17 +173,17 @@ mod tests {
         assert_eq!(kinds(&body(vector![0.05, 0.05, 0.05], vector![0.0, 0.0, 0.5]), Some(&extent)), []);
         assert_eq!(
             kinds(&body(vector![0.05, 0.05, 0.05], vector![0.0, 0.0, 0.8]), Some(&extent)),
-            [Doubt::Size]
+            [Implausibility::Size]
         );
-        assert_eq!(kinds(&body(vector![0.2, 2.0, 0.2], centre), Some(&extent)), [Doubt::Size]);
+        assert_eq!(kinds(&body(vector![0.2, 2.0, 0.2], centre), Some(&extent)), [Implausibility::Size]);
     }
 
     #[test]
     fn round_values_look_filled_in() {
         let ball =
             |mass: f64, moment: f64| Inertia::from_com(mass, Vector3::zeros(), Matrix3::identity() * moment);
-        assert_eq!(kinds(&ball(1.0, 1.0), None), [Doubt::Density, Doubt::FilledIn]);
-        assert_eq!(kinds(&ball(0.1, 1e-3), None), [Doubt::FilledIn]);
+        assert_eq!(kinds(&ball(1.0, 1.0), None), [Implausibility::Density, Implausibility::FilledIn]);
+        assert_eq!(kinds(&ball(0.1, 1e-3), None), [Implausibility::FilledIn]);
         assert_eq!(kinds(&ball(0.123, 4.56e-4), None), []);
     }
 }
