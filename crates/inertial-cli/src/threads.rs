@@ -8,9 +8,9 @@ use rayon::{ThreadBuilder, ThreadPoolBuilder};
 
 /// Starts the worker threads, as many as the system provides; if there are none, the current thread does the work.
 pub fn prepare() {
-    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok());
+    let requested = std::env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok());
     let wanted =
-        asked.filter(|&count| count > 0).or_else(|| thread::available_parallelism().ok().map(Into::into));
+        requested.filter(|&count| count > 0).or_else(|| thread::available_parallelism().ok().map(Into::into));
     // Threads are started before their pool, because a pool that fails to start them cannot be replaced by a smaller one.
     let workers: Vec<_> = (0..wanted.unwrap_or(1)).map_while(|_| worker().ok()).collect();
     // Fails if the pool already exists.

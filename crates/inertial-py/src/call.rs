@@ -77,14 +77,14 @@ impl<'py> Call<'py> {
             outputs: self.outputs.clone(),
             files,
         };
-        let whole = move || {
+        let run = move || {
             let done = work(&mut job)?;
             // After an interruption no file is written, however late the work ends.
             job.context().check_interrupted()?;
             job.files.finish()?;
             Ok::<T, Error>(done)
         };
-        let done = long(self.mechanism.py(), &observer, self.tell.as_ref(), whole)?;
+        let done = long(self.mechanism.py(), &observer, self.tell.as_ref(), run)?;
         done.map(|done| (done, observer.notes())).map_err(|error| held.exception(&error))
     }
 }

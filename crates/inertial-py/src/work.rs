@@ -46,8 +46,8 @@ impl Done {
         if self.total <= 0.0 {
             return (self.share, 1.0);
         }
-        let whole = if self.before + self.part > 0.0 { self.part } else { self.total };
-        ((self.before + self.share * whole).min(self.total), self.total)
+        let amount = if self.before + self.part > 0.0 { self.part } else { self.total };
+        ((self.before + self.share * amount).min(self.total), self.total)
     }
 }
 

@@ -79,16 +79,16 @@ fn intervals(intervals: &[Interval], style: Style) -> String {
     let end = |x: Option<f64>| x.map_or_else(|| "unbounded".to_owned(), |x| significant(x, 6));
     let rows = intervals.iter().map(|i| [interval_name(&i.name, i.kind), end(i.lower), end(i.upper)]);
     let mut out = format!("\n{}", text::table(style, ["guaranteed interval", "from", "to"], 2, rows));
-    let is_wide = |i: &&Interval| {
+    let is_not_smallest = |i: &&Interval| {
         let width = i.upper.zip(i.lower).map(|(upper, lower)| upper - lower);
         i.gap.zip(width).is_some_and(|(gap, width)| gap > 0.01 * width)
     };
-    let wide: Vec<_> = intervals.iter().filter(is_wide).map(|i| i.name.as_str()).collect();
-    if !wide.is_empty() {
+    let not_smallest: Vec<_> = intervals.iter().filter(is_not_smallest).map(|i| i.name.as_str()).collect();
+    if !not_smallest.is_empty() {
         let _ = writeln!(
             out,
             "note: rounding errors stopped the search early for {}: these intervals hold, but are not the smallest",
-            wide.join(", ")
+            not_smallest.join(", ")
         );
     }
     out
@@ -205,22 +205,23 @@ fn joints(joints: &[JointEstimate], style: Style) -> String {
         ("rotor inertia", "rotor_inertia", |j| j.rotor_inertia),
         ("gain", "gain", |j| j.gain),
     ];
-    let shown: Vec<_> =
+    let columns: Vec<_> =
         all.into_iter().filter(|(_, _, read)| joints.iter().any(|j| read(j).is_some())).collect();
-    if shown.is_empty() {
+    if columns.is_empty() {
         return String::new();
     }
-    let header: Vec<&str> = std::iter::once("joint").chain(shown.iter().map(|(title, ..)| *title)).collect();
+    let header: Vec<&str> =
+        std::iter::once("joint").chain(columns.iter().map(|(title, ..)| *title)).collect();
     // Coordinates of a floating base have no terms.
     let is_of_base = |j: &JointEstimate| {
         let twist = ["vx", "vy", "vz", "wx", "wy", "wz"];
         j.name.rsplit_once('.').is_some_and(|(_, end)| twist.contains(&end))
     };
-    let has_value = |j: &JointEstimate| shown.iter().any(|(_, _, read)| read(j).is_some());
+    let has_value = |j: &JointEstimate| columns.iter().any(|(_, _, read)| read(j).is_some());
     let rows = joints.iter().filter(|j| has_value(j) || !is_of_base(j)).map(|j| {
         let error =
             |name: &str| if name == "gain" { j.gain_std_error.as_ref() } else { j.std_errors.get(name) };
-        let values = shown
+        let values = columns
             .iter()
             .map(|(_, name, read)| read(j).map_or_else(|| "-".into(), |x| with_error(x, error(name))));
         std::iter::once(j.name.clone()).chain(values).collect()
@@ -272,7 +273,7 @@ pub fn residuals(
             chance,
         ]
     });
-    let [unit, of, whole] = match predicted {
+    let [unit, of, total_label] = match predicted {
         // Forces of prismatic joints and of a base are in N.
         Predicted::Forces => ["rms (N m, N)", "of torque", "all joints"],
         Predicted::Momentum => ["rms (N s, N m s)", "of momentum", "all components"],
@@ -282,7 +283,7 @@ pub fn residuals(
     let left_out =
         if all.left_out > 0.0 { format!(", {} not fitted", percent(all.left_out)) } else { String::new() };
     format!(
-        "{table}{whole}: {}; unfiltered, over all samples: {}{left_out}\n",
+        "{table}{total_label}: {}; unfiltered, over all samples: {}{left_out}\n",
         percent(all.relative_rms),
         percent(all.relative_rms_raw)
     )

@@ -44,17 +44,17 @@ pub fn run(shell: &Shell) -> Result<Answer> {
     let exact = exact_values(&equations, &truth, &prepared)?;
 
     let number = |x: f64| significant(x, 4);
-    let away: Vec<f64> =
+    let deviations: Vec<f64> =
         result.values.iter().zip(&exact).zip(&errors).map(|((x, y), e)| (x - y) / e).collect();
     let rows = equations.names.iter().enumerate().map(|(i, name)| {
         let cells = [exact[i], result.values[i], errors[i]].map(number);
         let [truth, found, error] = cells;
-        [name.clone(), truth, found, error, format!("{:+.1}", away[i])]
+        [name.clone(), truth, found, error, format!("{:+.1}", deviations[i])]
     });
     let header = ["unknown", "truth", "found", "standard error", "deviation/error"];
     let table = text::table(shell.style(), header, 4, rows);
-    let far = away.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-    let near = away.iter().filter(|x| x.abs() <= 2.0).count();
+    let largest = deviations.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    let within_two = deviations.iter().filter(|x| x.abs() <= 2.0).count();
     let mut out = format!(
         "A seven-axis arm moved for {:.0} s; its {} joint angles and torques were logged at {:.0} Hz, with noise.\n\
          The inputs are the log and the arm's geometry, without the inertia of any link\n\
@@ -76,9 +76,9 @@ pub fn run(shell: &Shell) -> Result<Answer> {
     let possible = result.bodies.iter().filter(|b| b.consistent).count();
     let _ = writeln!(
         out,
-        "{near} of {} unknowns are within two standard errors of the truth; the largest deviation is {far:.1}.\n\
+        "{within_two} of {} unknowns are within two standard errors of the truth; the largest deviation is {largest:.1}.\n\
          {possible} of {} bodies are physically consistent.",
-        away.len(),
+        deviations.len(),
         result.bodies.len()
     );
     for warning in &result.warnings {
@@ -124,9 +124,9 @@ fn whole_loop(equations: &Equations<'_>, truth: &Mechanism) -> Result<String> {
     let found = identify(equations, &measured, None, &IdentifyOptions::default())?;
     let errors = LeastSquares::new(equations, &measured, Weighting::Weighted)?.std_errors();
     let exact = LeastSquares::new(equations, &record(None)?.summary(equations)?, Weighting::Ordinary)?.values;
-    let mut away: Vec<f64> =
+    let mut deviations: Vec<f64> =
         (0..errors.len()).map(|i| ((found.values[i] - exact[i]) / errors[i]).abs()).collect();
-    away.sort_by(f64::total_cmp);
+    deviations.sort_by(f64::total_cmp);
     let promises = designed.certificate.base_parameters.iter().chain(&designed.certificate.joint_terms);
     let mut ratios: Vec<f64> = promises
         .filter_map(|e| {
@@ -153,9 +153,9 @@ fn whole_loop(equations: &Equations<'_>, truth: &Mechanism) -> Result<String> {
         c.rank,
         c.structural_rank,
         significant(c.scaled_condition, 3),
-        away.iter().filter(|x| **x <= 2.0).count(),
-        away.len(),
-        ends(&away)[1]
+        deviations.iter().filter(|x| **x <= 2.0).count(),
+        deviations.len(),
+        ends(&deviations)[1]
     ))
 }
 

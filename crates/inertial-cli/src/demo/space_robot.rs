@@ -109,8 +109,8 @@ fn published(outcome: &Outcome) -> String {
     let published = &outcome.published;
     let counts: Vec<String> = PRINTED_COUNTS
         .iter()
-        .map(|(length, said)| {
-            format!("{} from {length} ({said})", published.together.significant[length - 1])
+        .map(|(length, published_count)| {
+            format!("{} from {length} ({published_count})", published.together.significant[length - 1])
         })
         .collect();
     let [printed, refreshed, counted] = published.kept;

@@ -27,7 +27,7 @@ const HEADER_TIME: Duration = Duration::from_secs(10);
 pub struct Connections {
     free: Arc<Semaphore>,
     /// Connections that have not sent a request yet, oldest first.
-    silent: Arc<Mutex<BTreeMap<u64, AbortHandle>>>,
+    waiting: Arc<Mutex<BTreeMap<u64, AbortHandle>>>,
     next: AtomicCounter,
 }
 
@@ -38,7 +38,7 @@ impl Default for Connections {
     fn default() -> Self {
         Self {
             free: Arc::new(Semaphore::new(CONNECTIONS)),
-            silent: Arc::default(),
+            waiting: Arc::default(),
             next: AtomicCounter::new(0),
         }
     }
@@ -53,8 +53,8 @@ impl Connections {
         if let Ok(room) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(room);
         }
-        if let Some((_, silent)) = lock(&self.silent).pop_first() {
-            silent.abort();
+        if let Some((_, waiting)) = lock(&self.waiting).pop_first() {
+            waiting.abort();
         }
         Arc::clone(&self.free).acquire_owned().await.ok()
     }
@@ -62,13 +62,13 @@ impl Connections {
     /// Answers the request of a connection in the background. The connection is closed after its first response, so it cannot become idle.
     pub fn serve(&self, stream: TcpStream, router: Router, room: Room) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (silent, service) = (Arc::clone(&self.silent), TowerToHyperService::new(router));
-        let spoke = Arc::new(AtomicBool::new(false));
-        let speaks = Arc::clone(&spoke);
+        let (waiting, service) = (Arc::clone(&self.waiting), TowerToHyperService::new(router));
+        let has_request = Arc::new(AtomicBool::new(false));
+        let request_flag = Arc::clone(&has_request);
         let task = tokio::spawn(async move {
             let service = service_fn(|request| {
-                spoke.store(true, Ordering::Relaxed);
-                lock(&silent).remove(&number);
+                has_request.store(true, Ordering::Relaxed);
+                lock(&waiting).remove(&number);
                 service.call(request)
             });
             let connection = http1::Builder::new()
@@ -79,12 +79,12 @@ impl Connections {
                 .serve_connection(TokioIo::new(stream), service);
             // Errors of a connection affect its peer only.
             let _ = connection.await;
-            lock(&silent).remove(&number);
+            lock(&waiting).remove(&number);
             drop(room);
         });
-        let mut silent = lock(&self.silent);
-        if !speaks.load(Ordering::Relaxed) && !task.is_finished() {
-            silent.insert(number, task.abort_handle());
+        let mut waiting = lock(&self.waiting);
+        if !request_flag.load(Ordering::Relaxed) && !task.is_finished() {
+            waiting.insert(number, task.abort_handle());
         }
     }
 }

@@ -234,12 +234,12 @@ pub(crate) fn collect_statistics(
 ) -> Result<(LogStatistics, Spool)> {
     reader.select(&layout.sources);
     let mut order = Sorter::new(layout);
-    let mut seen = Collector::new(layout);
+    let mut collector = Collector::new(layout);
     let mut take = |rows: LogRows, share: Option<f64>| {
         share.map(&mut *watch);
         order.push(rows)?;
         if order.typical.is_some() || order.lines.len() >= TYPICAL {
-            order.release(false, &mut seen)?;
+            order.release(false, &mut collector)?;
         }
         Ok(())
     };
@@ -251,8 +251,8 @@ pub(crate) fn collect_statistics(
     if order.total == 0 {
         return Err(Error::content(layout.place(), "has a header but no rows"));
     }
-    order.release(true, &mut seen)?;
-    let (mut statistics, spool) = seen.finish(&order)?;
+    order.release(true, &mut collector)?;
+    let (mut statistics, spool) = collector.finish(&order)?;
     statistics.stamps.inserted = reader.inserted_time();
     Ok((statistics, spool))
 }
@@ -343,7 +343,7 @@ impl<'l> Sorter<'l> {
     }
 
     /// Releases the rows that no later row can precede; all of them at the end.
-    fn release(&mut self, end: bool, seen: &mut Collector<'_>) -> Result<()> {
+    fn release(&mut self, end: bool, collector: &mut Collector<'_>) -> Result<()> {
         let count = self.lines.len();
         let typical = if let Some(typical) = self.typical {
             typical
@@ -380,7 +380,7 @@ impl<'l> Sorter<'l> {
         }
         let final_before = if end { f64::INFINITY } else { self.latest - LATE * typical };
         let released = (0..count).rev().find(|&i| self.time(i) < final_before).map_or(0, |i| i + 1);
-        seen.take(&mut self.rows[..released * self.width], &self.lines[..released], typical)?;
+        collector.take(&mut self.rows[..released * self.width], &self.lines[..released], typical)?;
         self.rows.drain(..released * self.width);
         self.lines.drain(..released);
         self.compared = self.lines.len();

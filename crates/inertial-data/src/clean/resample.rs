@@ -141,8 +141,8 @@ impl Grid {
 
     fn irregular(&self, layout: &Layout, statistics: &LogStatistics, notes: &mut Vec<String>) -> Result<()> {
         let stamps = &statistics.stamps;
-        let (span, lost, (longest, line)) = (stamps.end - stamps.start, stamps.lost, stamps.longest);
-        let (own, recorded) = (lost - stamps.inserted, span - stamps.inserted);
+        let (span, in_gaps, (longest, line)) = (stamps.end - stamps.start, stamps.in_gaps, stamps.longest);
+        let (own, recorded) = (in_gaps - stamps.inserted, span - stamps.inserted);
         if own > LOST * recorded {
             let message = format!(
                 "{:.0} % of the time is in gaps; the longest, {longest:.3} s, ends here: split the log at \
@@ -151,7 +151,8 @@ impl Grid {
             );
             return Err(Error::time(layout.stamp(line), message));
         }
-        let gaps = if lost > 0.0 { format!(", {lost:.3} s in gaps interpolated") } else { String::new() };
+        let gaps =
+            if in_gaps > 0.0 { format!(", {in_gaps:.3} s in gaps interpolated") } else { String::new() };
         notes.push(format!(
             "time stamps are irregular (steps {:.3} ms ± {:.3} ms): resampled at {} Hz{gaps}",
             1e3 * self.step,

@@ -19,7 +19,7 @@ pub(crate) struct Stamps {
     /// Longest step, and the line of its end.
     pub longest: (f64, usize),
     /// Total time in gaps, and number of gaps.
-    pub lost: f64,
+    pub in_gaps: f64,
     /// Part of this time that the reader inserted between parts of the log.
     pub inserted: f64,
     gaps: usize,
@@ -42,7 +42,7 @@ impl Stamps {
             end: 0.0,
             typical: 0.0,
             longest: (0.0, 0),
-            lost: 0.0,
+            in_gaps: 0.0,
             inserted: 0.0,
             gaps: 0,
             squares: 0.0,
@@ -77,7 +77,7 @@ impl Stamps {
                 self.longest = (dt, line);
             }
             if dt > GAP * typical {
-                self.lost += dt;
+                self.in_gaps += dt;
                 self.gaps += 1;
             }
             self.squares += dt * dt;
@@ -112,8 +112,8 @@ impl Stamps {
     pub fn grid_steps(&self) -> f64 {
         let span = self.end - self.start;
         let steps = (self.count - 1 - self.gaps) as f64;
-        if self.lost > 0.0 && steps > 0.0 {
-            (span * steps / (span - self.lost)).round()
+        if self.in_gaps > 0.0 && steps > 0.0 {
+            (span * steps / (span - self.in_gaps)).round()
         } else {
             (self.count - 1) as f64
         }

@@ -163,11 +163,11 @@ fn plain(name: &str) -> String {
         }
     }
     let mut out = out.replace("/second", "/s").replace("/sec", "/s");
-    for (written, meant) in
+    for (written, normalized) in
         [("/s2", "/s^2"), ("/s/s", "/s^2"), ("s^-2", "/s^2"), ("s-2", "/s^2"), ("s^-1", "/s"), ("s-1", "/s")]
     {
         match out.strip_suffix(written) {
-            Some(before) if !before.is_empty() => out = format!("{before}{meant}"),
+            Some(before) if !before.is_empty() => out = format!("{before}{normalized}"),
             _ => {}
         }
     }

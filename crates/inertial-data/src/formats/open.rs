@@ -159,10 +159,10 @@ fn whole_or_stream(
 ) -> Result<Box<dyn Reader>> {
     let kind = Whole::of(&start);
     let first = start.clone();
-    let whole = Cursor::new(start).chain(rest);
+    let content = Cursor::new(start).chain(rest);
     match kind {
-        Some(kind) => kind.reader(temporary_copy(whole, &name)?, name, source),
-        None => from_stream(&first, whole, name, source),
+        Some(kind) => kind.reader(temporary_copy(content, &name)?, name, source),
+        None => from_stream(&first, content, name, source),
     }
 }
 

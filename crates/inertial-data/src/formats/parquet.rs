@@ -411,15 +411,15 @@ fn seconds(descriptor: &ColumnDescriptor) -> f64 {
 }
 
 fn damaged(file: &str, error: &ParquetError) -> Error {
-    let said = error.to_string();
+    let text = error.to_string();
     // This is the only message for codecs that are not compiled in.
-    let codec = said.split_once("Disabled feature at compile time: ").map(|(_, codec)| codec);
+    let codec = text.split_once("Disabled feature at compile time: ").map(|(_, codec)| codec);
     let message = match (codec, error) {
         (Some(codec), _) => {
             format!("is compressed with {codec}, which is not supported: use zstd, gzip or snappy")
         }
         (None, ParquetError::EOF(_)) => "the Parquet file is truncated".to_owned(),
-        (None, _) => format!("the Parquet file is truncated or damaged: {said}"),
+        (None, _) => format!("the Parquet file is truncated or damaged: {text}"),
     };
     Error::read(Place::file(file), message)
 }

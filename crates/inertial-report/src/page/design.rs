@@ -241,10 +241,10 @@ fn sampled(mechanism: &Mechanism, designed: &Outcome) -> Result<(Trajectory, Mot
         }
         Joint { joint: name.clone(), quantities }
     };
-    let shown = trajectory.joints().iter().zip(states).map(joint).collect();
+    let joints = trajectory.joints().iter().zip(states).map(joint).collect();
     let positions = (0..nq).map(|k| Floats(q.iter().skip(k).step_by(nq).map(|x| *x as f32).collect()));
     Ok((
-        Trajectory { step: 1.0 / rate, joints: shown },
+        Trajectory { step: 1.0 / rate, joints },
         Motion { name: "the motion".into(), step: 1.0 / rate, length: count, q: positions.collect() },
     ))
 }

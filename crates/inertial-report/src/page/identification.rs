@@ -153,7 +153,7 @@ pub fn of_validation(
         Some(most) => format!(", above the threshold of {}", percent(most)),
         None => String::new(),
     };
-    let (of, whole) = match outcome.measured {
+    let (of, all_parts) = match outcome.measured {
         Some(_) => ("momentum", "all components"),
         None => ("forces", "all joints"),
     };
@@ -163,7 +163,7 @@ pub fn of_validation(
         percent(result.relative_rms)
     );
     page.tile(&result.samples, "samples");
-    page.residual_tile(result.relative_rms, &format!("residual, {whole}"));
+    page.residual_tile(result.relative_rms, &format!("residual, {all_parts}"));
     if let Some(worst) = result.joints.iter().max_by(|a, b| a.relative_rms.total_cmp(&b.relative_rms)) {
         page.residual_tile(worst.relative_rms, &format!("residual of {}, the largest", worst.joint));
     }

@@ -125,8 +125,8 @@ impl Robot {
                 joint: joint(&body.joint_type),
                 drive: Drive { q: body.drive.q, ratio: body.drive.ratio, offset: body.drive.offset },
                 shapes: Vec::new(),
-                before: drawn(&body.inertia)?,
-                after: after(i).map(|inertia| drawn(&inertia)).transpose()?.flatten(),
+                before: equivalent_box(&body.inertia)?,
+                after: after(i).map(|inertia| equivalent_box(&inertia)).transpose()?.flatten(),
             })
         });
         let end = |side: &LoopFrame| End { body: side.body, pose: frame(&side.pose) };
@@ -164,7 +164,7 @@ impl Robot {
     pub fn with_payload(mut self, mechanism: &Mechanism, link: &str, payload: &Inertia<f64>) -> Result<Self> {
         let found = mechanism.links().iter().find(|l| l.name == link);
         if let Some((body, pose)) = found.and_then(|l| Some((l.body?, l.pose))) {
-            self.bodies[body].after = drawn(&payload.transformed(&pose))?;
+            self.bodies[body].after = equivalent_box(&payload.transformed(&pose))?;
         }
         Ok(self)
     }
@@ -199,7 +199,7 @@ fn coordinates(mechanism: &Mechanism, is_independent: impl Fn(usize) -> bool) ->
     out
 }
 
-fn drawn(inertia: &Inertia<f64>) -> Result<Option<Cuboid>> {
+fn equivalent_box(inertia: &Inertia<f64>) -> Result<Option<Cuboid>> {
     Ok(cuboid(inertia, DEFAULT_TOLERANCE)?.map(|c| Cuboid {
         centre: c.centre.into(),
         half: c.half_sides.into(),

@@ -31,12 +31,12 @@ enum Kind {
 /// Returns the shapes of a robot, each with its body (`None` for the ground).
 pub fn shapes(model: &Model, context: &Context<'_>) -> Vec<(Option<usize>, Shape)> {
     let mechanism = &model.mechanism;
-    let named = drawn(model);
+    let named = displayed_meshes(model);
     let most = (TRIANGLES / named.len().max(1)).clamp(60, 1500);
-    let (mut out, mut seen) = (Vec::new(), Vec::new());
+    let (mut out, mut with_mesh) = (Vec::new(), Vec::new());
     for NamedMesh { link, origin, file, scale, .. } in &named {
         let Some((path, bytes)) = context.inputs.mesh(&model.label, file, SIZE_LIMIT) else { continue };
-        seen.push(link.as_str());
+        with_mesh.push(link.as_str());
         let Some(place) = mechanism.links().iter().find(|l| l.name == *link) else { continue };
         match bytes.and_then(|bytes| Mesh::parse(&bytes)) {
             Ok(mesh) => out.push((
@@ -52,7 +52,7 @@ pub fn shapes(model: &Model, context: &Context<'_>) -> Vec<(Option<usize>, Shape
             }
         }
     }
-    let simple = mechanism.shapes().iter().filter(|s| !seen.contains(&s.link.as_str())).map(|s| {
+    let simple = mechanism.shapes().iter().filter(|s| !with_mesh.contains(&s.link.as_str())).map(|s| {
         let kind = match s.shape {
             Simple::Sphere { radius } => Kind::Sphere { radius },
             Simple::Cylinder { radius, length } => Kind::Cylinder { radius, length },
@@ -65,7 +65,7 @@ pub fn shapes(model: &Model, context: &Context<'_>) -> Vec<(Option<usize>, Shape
 }
 
 /// Returns the visual meshes of the links of a URDF, or the collision meshes if there are none.
-fn drawn(model: &Model) -> Vec<NamedMesh> {
+fn displayed_meshes(model: &Model) -> Vec<NamedMesh> {
     let all = model.meshes();
     let is_shown = |link: &str| all.iter().any(|mesh| mesh.is_visual && mesh.link == link);
     all.iter().filter(|mesh| mesh.is_visual || !is_shown(&mesh.link)).cloned().collect()

@@ -297,8 +297,10 @@ impl Recognition {
             self.take(*k, &target, group.meaning.unit, &reason);
         }
         let unit = group.meaning.unit;
-        let shown = unit.map_or(String::new(), |unit| format!(", {unit}"));
-        self.renaming.notes.push(format!("{symbol}: taken from {}{shown}{written}{named}", group.template));
+        let unit_text = unit.map_or(String::new(), |unit| format!(", {unit}"));
+        self.renaming
+            .notes
+            .push(format!("{symbol}: taken from {}{unit_text}{written}{named}", group.template));
         self.renaming.notes.extend(other_count(symbol, group, listed));
         if group.is_pattern() {
             self.map.push(match unit {

@@ -59,10 +59,10 @@ const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "n
 /// Finds the time column.
 pub(crate) fn find(names: &[String]) -> Option<Time> {
     let plain = |name: &str| words(name).into_iter().map(|(word, _)| word).collect::<Vec<_>>().join("_");
-    let whole: Vec<String> = names.iter().map(|name| plain(name)).collect();
+    let plain_names: Vec<String> = names.iter().map(|name| plain(name)).collect();
     // Only the first column of each name counts.
     let places: HashMap<&str, usize> =
-        whole.iter().enumerate().rev().map(|(k, name)| (name.as_str(), k)).collect();
+        plain_names.iter().enumerate().rev().map(|(k, name)| (name.as_str(), k)).collect();
     let nanoseconds_of = |name: &str| {
         PARTS.iter().find_map(|[seconds, nanoseconds]| {
             let prefix = name.strip_suffix(seconds).filter(|p| p.is_empty() || p.ends_with('_'))?;
@@ -95,7 +95,7 @@ pub(crate) fn find(names: &[String]) -> Option<Time> {
             return Some(Time { column, nanoseconds: None, unit: read[column].1 });
         }
     }
-    for (column, name) in whole.iter().enumerate() {
+    for (column, name) in plain_names.iter().enumerate() {
         if let Some(fine) = nanoseconds_of(name) {
             return Some(Time { column, nanoseconds: Some(fine), unit: None });
         }

@@ -211,11 +211,11 @@ fn left_out(
             }
         })
         .collect();
-    let whole = reference.map_or_else(|| "the longest one".to_owned(), str::to_owned);
+    let reference_name = reference.map_or_else(|| "the longest one".to_owned(), str::to_owned);
     let mut out = Vec::new();
     if !others.is_empty() {
         out.push(format!(
-            "arrays that have not as many rows as {whole} ({rows}) are not read: {}; give all the same number of rows",
+            "arrays that have not as many rows as {reference_name} ({rows}) are not read: {}; give all the same number of rows",
             others.join(", ")
         ));
     }

@@ -119,7 +119,7 @@ fn remedy(name: &str) -> String {
 struct Letters {
     count: usize,
     /// Whether texts are UTF-32 instead of bytes.
-    wide: bool,
+    is_utf32: bool,
     big: bool,
 }
 
@@ -127,16 +127,16 @@ impl Letters {
     /// Parses a type such as `<U12` or `|S12`.
     fn parse(text: &str) -> Option<Self> {
         let plain = text.trim_start_matches(['<', '>', '|', '=']);
-        let (wide, count) = match plain.strip_prefix('U') {
+        let (is_utf32, count) = match plain.strip_prefix('U') {
             Some(count) => (true, count),
             None => (false, plain.strip_prefix(['S', 'a'])?),
         };
-        Some(Self { count: count.parse().ok()?, wide, big: text.starts_with('>') })
+        Some(Self { count: count.parse().ok()?, is_utf32, big: text.starts_with('>') })
     }
 
     /// Reads `count` texts; none if they are too long for names.
     fn texts(self, file: &File, start: u64, count: usize) -> Stored<Vec<String>> {
-        let length = (self.count as u64).saturating_mul(if self.wide { 4 } else { 1 });
+        let length = (self.count as u64).saturating_mul(if self.is_utf32 { 4 } else { 1 });
         let size = (count as u64).saturating_mul(length);
         if size > MOST_TEXT || length == 0 {
             return Ok(Vec::new());
@@ -148,7 +148,7 @@ impl Letters {
             char::from_u32(if self.big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
         };
         let text = |b: &[u8]| -> String {
-            if self.wide {
+            if self.is_utf32 {
                 b.chunks_exact(4).filter_map(letter).take_while(|&c| c != '\0').collect()
             } else {
                 String::from_utf8_lossy(b.split(|&b| b == 0).next().unwrap_or_default()).into_owned()

@@ -139,10 +139,10 @@ impl<'a> BagReader<'a> {
     }
 
     fn new(mut messages: Box<dyn Messages + 'a>, file: String, choice: &TopicChoice) -> Result<Self> {
-        let asked = choice.all();
+        let requested = choice.all();
         let (mut first, mut held): (Vec<Message>, usize) = (Vec::new(), 0);
         let missing = |first: &[Message]| {
-            asked.iter().find(|topic| !first.iter().any(|message| message.topic.name == **topic)).cloned()
+            requested.iter().find(|topic| !first.iter().any(|message| message.topic.name == **topic)).cloned()
         };
         while held < HELD && first.len() < MOST_LOOKED_AT {
             // Topics may start late; whether all have started is checked once per block of messages.
@@ -165,7 +165,8 @@ impl<'a> BagReader<'a> {
         if first.is_empty() || absent.is_some() {
             return Err(messages.topics().nothing(absent.as_deref()));
         }
-        let channels = channels(&first, &asked, choice).map_err(|m| Error::read(Place::file(&file), m))?;
+        let channels =
+            channels(&first, &requested, choice).map_err(|m| Error::read(Place::file(&file), m))?;
         let mut names = vec!["t".to_owned()];
         names.extend(channels.iter().flat_map(|channel| channel.names.iter().cloned()));
         let mut known = HashSet::new();
@@ -212,7 +213,7 @@ impl<'a> BagReader<'a> {
 /// Returns the columns of the topics in the order of the request, joint states first. In a list of all topics, other joint states come last.
 fn channels(
     first: &[Message],
-    asked: &[String],
+    requested: &[String],
     choice: &TopicChoice,
 ) -> std::result::Result<Vec<Channel>, String> {
     let mut topics: Vec<&Arc<Topic>> = Vec::new();
@@ -221,17 +222,17 @@ fn channels(
             topics.push(&message.topic);
         }
     }
-    let is_asked = |topic: &Topic| asked.contains(&topic.name);
+    let is_requested = |topic: &Topic| requested.contains(&topic.name);
     // Joint states that were not requested are read only if there is a single topic of them.
-    let has_own = topics.iter().any(|topic| is_asked(topic) && topic.is_joint_state());
+    let has_own = topics.iter().any(|topic| is_requested(topic) && topic.is_joint_state());
     let automatic: Vec<String> = topics
         .iter()
-        .filter(|topic| !is_asked(topic) && topic.kind == "sensor_msgs/JointState")
+        .filter(|topic| !is_requested(topic) && topic.kind == "sensor_msgs/JointState")
         .map(|topic| topic.name.clone())
         .collect();
     let is_clear = automatic.len() == 1 && !has_own;
-    topics.retain(|topic| is_asked(topic) || choice.every || (is_clear && automatic[0] == topic.name));
-    let place = |topic: &Topic| asked.iter().position(|name| *name == topic.name);
+    topics.retain(|topic| is_requested(topic) || choice.every || (is_clear && automatic[0] == topic.name));
+    let place = |topic: &Topic| requested.iter().position(|name| *name == topic.name);
     let is_default = |topic: &Topic| is_clear && automatic[0] == topic.name;
     let selection = |topic: &Topic| match () {
         () if !choice.every || is_default(topic) => Selection::Automatic,
@@ -239,7 +240,7 @@ fn channels(
         () => Selection::Map,
     };
     topics.sort_by_key(|topic| {
-        (selection(topic), !topic.is_joint_state(), place(topic).unwrap_or(asked.len()))
+        (selection(topic), !topic.is_joint_state(), place(topic).unwrap_or(requested.len()))
     });
     let mut out = Vec::new();
     for topic in topics {

@@ -79,7 +79,7 @@ pub(crate) trait Messages: Send {
 pub(crate) struct Topics {
     file: String,
     choice: TopicChoice,
-    asked: Vec<String>,
+    requested: Vec<String>,
     read: Vec<Arc<Topic>>,
     /// All topics with their types.
     found: Vec<(String, String)>,
@@ -90,7 +90,7 @@ impl Topics {
         Self {
             file: file.to_owned(),
             choice: choice.clone(),
-            asked: choice.all(),
+            requested: choice.all(),
             read: Vec::new(),
             found: Vec::new(),
         }
@@ -125,12 +125,12 @@ impl Topics {
             ros1: encoding == "ros1",
         };
         let is_supported = encoding == "cdr" || encoding == "ros1";
-        let is_asked = self.asked.iter().any(|asked| asked == name);
-        let is_automatic = (self.asked.is_empty() || self.choice.joint_states)
+        let is_requested = self.requested.iter().any(|requested| requested == name);
+        let is_automatic = (self.requested.is_empty() || self.choice.joint_states)
             && topic.kind == "sensor_msgs/JointState"
-            && (is_supported || self.asked.is_empty());
+            && (is_supported || self.requested.is_empty());
         let is_listed = self.choice.every && is_supported;
-        if !(is_asked || is_automatic || is_listed) {
+        if !(is_requested || is_automatic || is_listed) {
             return Ok(None);
         }
         if let Some(known) = self.read.iter().find(|own| own.name == name) {
@@ -142,7 +142,7 @@ impl Topics {
         }
         let topic = Arc::new(topic);
         self.read.push(topic.clone());
-        if self.asked.is_empty() && !self.choice.every && self.read.len() > 1 {
+        if self.requested.is_empty() && !self.choice.every && self.read.len() > 1 {
             let names: Vec<&str> = self.read.iter().map(|topic| topic.name.as_str()).collect();
             let message = format!("has joint states on {}: choose one topic", names.join(", "));
             return Err(Error::columns(Place::file(&self.file), message));

@@ -92,17 +92,17 @@ pub(crate) fn units(line: &[u8], separator: Separator, width: usize) -> Option<V
     let mut out = Vec::with_capacity(width);
     for cell in &cells[..width] {
         let text = std::str::from_utf8(cell).ok()?.trim();
-        let bare = [('[', ']'), ('(', ')')]
+        let unit = [('[', ']'), ('(', ')')]
             .iter()
             .find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
             .unwrap_or(text)
             .trim();
         // A number is a value, and a long text is a description.
-        let is_value = !has_no_unit(bare) && number(bare.as_bytes()).is_some();
-        if is_value || bare.len() > LONGEST_UNIT {
+        let is_value = !has_no_unit(unit) && number(unit.as_bytes()).is_some();
+        if is_value || unit.len() > LONGEST_UNIT {
             return None;
         }
-        out.push(bare.to_owned());
+        out.push(unit.to_owned());
     }
     // A row of missing values, or of ones, is not a row of units. Some units may be unknown; recognition refuses their columns.
     let known = out.iter().filter(|unit| is_unit(unit)).count();

@@ -84,8 +84,8 @@ fn zoned(text: &str) -> Option<f64> {
 
 /// Returns the seconds since midnight of `12:34:56.789` or `123456.789`.
 fn clock(text: &str) -> Option<f64> {
-    let whole = text.split(['.', ',']).next().unwrap_or_default();
-    if whole.len() == 6 && whole.bytes().all(|b| b.is_ascii_digit()) {
+    let integer_part = text.split(['.', ',']).next().unwrap_or_default();
+    if integer_part.len() == 6 && integer_part.bytes().all(|b| b.is_ascii_digit()) {
         return clock(&format!("{}:{}:{}", &text[..2], &text[2..4], &text[4..]));
     }
     let mut parts = text.splitn(3, ':');

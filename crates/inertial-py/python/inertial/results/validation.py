@@ -13,8 +13,8 @@ from .parts import Residual, residuals_table
 class Validation(Result):
     """Residuals of the predictions of a model.
 
-    The result is false if the residual is above the given threshold, or if joints in ``unjudged`` have no torques or too few usable samples. For
-    measured momentum, ``joints`` lists its components.
+    The result is false if the residual is above the given threshold, or if joints in ``unjudged`` have no torques or too few usable
+    samples. For measured momentum, ``joints`` lists its components.
     """
 
     measured: str | None
