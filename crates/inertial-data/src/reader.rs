@@ -29,7 +29,7 @@ impl LogRows {
 /// Selection that a column needs to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Selection {
-    /// None: the column is read by default.
+    /// No selection: the column is read by default.
     Automatic,
     /// Column map that names it: a field of another topic of a bag.
     Map,

@@ -10,7 +10,7 @@ use inertial_report::plots;
 use pyo3::prelude::*;
 
 use crate::errors::of_job;
-use crate::inputs::{Held, Inputs};
+use crate::inputs::{InputData, Inputs};
 use crate::mechanism::Mechanism;
 use crate::work::{Observer, long};
 
@@ -68,11 +68,11 @@ impl<'py> Call<'py> {
         &self,
         work: impl FnOnce(&mut Job) -> Result<T> + Send + 'static,
     ) -> PyResult<(T, Vec<String>)> {
-        let (observer, held) = (Observer::new(), self.inputs.held());
-        let files = held.files(self.outputs.paths()).map_err(|error| held.exception(&error))?;
+        let (observer, data) = (Observer::new(), self.inputs.data());
+        let files = data.files(self.outputs.paths()).map_err(|error| data.exception(&error))?;
         let mut job = Job {
             model: self.mechanism.get().model(),
-            inputs: Arc::clone(&held),
+            inputs: Arc::clone(&data),
             observer: Arc::clone(&observer),
             outputs: self.outputs.clone(),
             files,
@@ -85,7 +85,7 @@ impl<'py> Call<'py> {
             Ok::<T, Error>(done)
         };
         let done = long(self.mechanism.py(), &observer, self.tell.as_ref(), run)?;
-        done.map(|done| (done, observer.notes())).map_err(|error| held.exception(&error))
+        done.map(|done| (done, observer.notes())).map_err(|error| data.exception(&error))
     }
 }
 
@@ -93,7 +93,7 @@ impl<'py> Call<'py> {
 pub struct Job {
     /// Model of the call.
     pub model: Arc<Model>,
-    inputs: Arc<Held>,
+    inputs: Arc<InputData>,
     observer: Arc<Observer>,
     /// Requested outputs.
     pub outputs: Outputs,

@@ -28,7 +28,7 @@ pub enum Kind {
     Model,
     /// Log.
     Log,
-    /// Anything else.
+    /// Other error.
     Other,
 }
 

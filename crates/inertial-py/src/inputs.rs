@@ -16,7 +16,7 @@ use crate::errors::{Kind, LogError, of_inputs};
 
 /// Inputs by name. Unknown names are files.
 #[derive(Clone, Default)]
-pub struct Held {
+pub struct InputData {
     texts: HashMap<String, String>,
     tables: HashMap<String, Log>,
     summaries: HashMap<String, estimation::Summary>,
@@ -25,7 +25,7 @@ pub struct Held {
     logs: HashSet<String>,
 }
 
-impl Held {
+impl InputData {
     /// Creates inputs that consist of texts only.
     pub fn of_texts(texts: HashMap<String, String>) -> Self {
         Self { texts, ..Self::default() }
@@ -70,7 +70,7 @@ impl Held {
     }
 }
 
-impl Source for Held {
+impl Source for InputData {
     fn text(&self, name: &str, most: u64) -> Result<String> {
         self.given().text(name, most)
     }
@@ -196,13 +196,13 @@ impl Source for Copies {
 #[pyclass(module = "inertial._inertial")]
 #[derive(Default)]
 pub struct Inputs {
-    held: Arc<Held>,
+    data: Arc<InputData>,
 }
 
 impl Inputs {
     /// Returns the inputs added so far.
-    pub fn held(&self) -> Arc<Held> {
-        Arc::clone(&self.held)
+    pub fn data(&self) -> Arc<InputData> {
+        Arc::clone(&self.data)
     }
 
     /// Adds a summary.
@@ -210,8 +210,8 @@ impl Inputs {
         self.change().summaries.insert(name, summary);
     }
 
-    fn change(&mut self) -> &mut Held {
-        Arc::make_mut(&mut self.held)
+    fn change(&mut self) -> &mut InputData {
+        Arc::make_mut(&mut self.data)
     }
 }
 
@@ -224,11 +224,11 @@ impl Inputs {
 
     /// Adds a model with its text, or without one if it is a file.
     fn add_model(&mut self, name: String, text: Option<String>) {
-        let held = self.change();
+        let data = self.change();
         if let Some(text) = text {
-            held.texts.insert(name.clone(), text);
+            data.texts.insert(name.clone(), text);
         }
-        held.models.insert(name);
+        data.models.insert(name);
     }
 
     /// Adds another text: a column map, a joint model or bounds.
@@ -239,11 +239,11 @@ impl Inputs {
     /// Adds the name of a log file; `copy` is the location of its content if it differs.
     #[pyo3(signature = (name, copy=None))]
     fn add_log(&mut self, name: String, copy: Option<PathBuf>) {
-        let held = self.change();
+        let data = self.change();
         if let Some(copy) = copy {
-            held.copies.paths.insert(name.clone(), copy);
+            data.copies.paths.insert(name.clone(), copy);
         }
-        held.logs.insert(name);
+        data.logs.insert(name);
     }
 
     /// Adds a log given as columns.
@@ -255,9 +255,9 @@ impl Inputs {
     ) -> PyResult<()> {
         let columns = columns.iter().map(|c| c.as_array().to_vec()).collect();
         let log = Log::new(name.clone(), names, columns).map_err(|e| LogError::new_err(e.to_string()))?;
-        let held = self.change();
-        held.tables.insert(name.clone(), log);
-        held.logs.insert(name);
+        let data = self.change();
+        data.tables.insert(name.clone(), log);
+        data.logs.insert(name);
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut
 
 use crate::arrays::{Array, Rows};
 use crate::errors::{of_job, of_model, wrong};
-use crate::inputs::Held;
+use crate::inputs::InputData;
 use crate::options::filled;
 use crate::pool;
 use crate::work::{Observer, lock, long};
@@ -51,7 +51,7 @@ impl Mechanism {
     fn new(label: String, text: Option<String>, given: Bound<'_, PyDict>) -> PyResult<Self> {
         let options: ModelOptions = filled(&given)?;
         let texts: HashMap<_, _> = text.iter().map(|text| (label.clone(), text.clone())).collect();
-        let model = Model::load(&label, &options, &Held::of_texts(texts)).map_err(|e| of_model(&e))?;
+        let model = Model::load(&label, &options, &InputData::of_texts(texts)).map_err(|e| of_model(&e))?;
         let inverse = InverseDynamics::new(&model.mechanism);
         let scratch = Mutex::new(inverse.scratch());
         Ok(Self { label, text, given: given.unbind(), model: Arc::new(model), inverse, scratch })

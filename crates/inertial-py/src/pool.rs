@@ -21,17 +21,17 @@ fn build() -> PyResult<ThreadPool> {
 ///
 /// The caller holds the interpreter, so no other thread of Python can fork while the lock is held.
 pub fn shared(_py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
-    let mut held = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shared_pool = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let own = std::process::id();
-    match held.as_ref() {
+    match shared_pool.as_ref() {
         Some((process, pool)) if *process == own => Ok(Arc::clone(pool)),
         other => {
             let pool = Arc::new(build()?);
             // The pool of the parent process has no threads here, so it must be leaked instead of dropped.
             if other.is_some() {
-                std::mem::forget(held.take());
+                std::mem::forget(shared_pool.take());
             }
-            *held = Some((own, Arc::clone(&pool)));
+            *shared_pool = Some((own, Arc::clone(&pool)));
             Ok(pool)
         }
     }

@@ -24,13 +24,13 @@ pub fn prepare<'py>(
     given: Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options: LogOptions = filled(&given)?;
-    let (observer, held, model) = (Observer::new(), inputs.held(), mechanism.get().model());
-    let (watched, read) = (Arc::clone(&observer), Arc::clone(&held));
+    let (observer, data, model) = (Observer::new(), inputs.data(), mechanism.get().model());
+    let (watched, read) = (Arc::clone(&observer), Arc::clone(&data));
     let work = move || {
         let context = Context { inputs: &*read, progress: &*watched };
         options.prepare(&context, &model.mechanism, &name)
     };
-    let prepared = long(py, &observer, None, work)?.map_err(|e| held.exception(&e))?;
+    let prepared = long(py, &observer, None, work)?.map_err(|e| data.exception(&e))?;
     let (count, out) = (prepared.len(), PyDict::new(py));
     let widths = [("q", prepared.q), ("dq", prepared.v), ("ddq", prepared.a), ("tau", prepared.tau)];
     for (name, values) in widths.into_iter().chain([("tau_raw", prepared.tau_raw)]) {

@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::arrays::{Array, Rows};
 use crate::errors::{LogError, of_job, wrong};
-use crate::inputs::{Held, Inputs};
+use crate::inputs::{InputData, Inputs};
 use crate::mechanism::Mechanism;
 use crate::options::filled;
 use crate::outcomes::to_python;
@@ -45,9 +45,9 @@ self_cell::self_cell!(
 
 /// Creates the problem described by keyword arguments, with the texts that they name.
 fn problem(model: Arc<Model>, unknowns: &Unknowns, texts: &HashMap<String, String>) -> PyResult<Problem> {
-    let held = Held::of_texts(texts.clone());
-    let context = Context { inputs: &held, progress: &NoProgress };
-    Problem::try_new(model, |model| unknowns.equations(model, &context)).map_err(|e| held.exception(&e))
+    let data = InputData::of_texts(texts.clone());
+    let context = Context { inputs: &data, progress: &NoProgress };
+    Problem::try_new(model, |model| unknowns.equations(model, &context)).map_err(|e| data.exception(&e))
 }
 
 /// Names of the parts of a sample.
@@ -241,12 +241,12 @@ impl Summary {
         tell: Option<Bound<'_, PyAny>>,
     ) -> PyResult<(Self, Vec<String>)> {
         let (observer, model) = (Observer::new(), self.mechanism.get().model());
-        let held = Arc::new((*inputs.held()).clone().with_texts(&self.texts));
+        let data = Arc::new((*inputs.data()).clone().with_texts(&self.texts));
         let options = self.options(py)?.with(|o| o.logs = logs);
-        let (watched, read) = (Arc::clone(&observer), Arc::clone(&held));
+        let (watched, read) = (Arc::clone(&observer), Arc::clone(&data));
         let work =
             move || identify::summarize(&model, &options, &Context { inputs: &*read, progress: &*watched });
-        let more = long(py, &observer, tell.as_ref(), work)?.map_err(|e| held.exception(&e))?;
+        let more = long(py, &observer, tell.as_ref(), work)?.map_err(|e| data.exception(&e))?;
         let mut value = self.value();
         value.merge(&more).map_err(wrong)?;
         Ok((self.with_value(py, value), observer.notes()))

@@ -1,7 +1,7 @@
 //! Files that are staged in the folder of their target until they are complete.
 //!
 //! On Linux the staged file has no name (`O_TMPFILE`), so nothing is left behind however the process ends. If the
-//! file system does not support such files, the staged file is hidden and locked while its process lives. The next
+//! file system does not support such files, the staged file is hidden and locked while its process runs. The next
 //! run in the folder removes those that are not locked.
 
 use std::ffi::OsStr;
@@ -58,7 +58,7 @@ enum Incomplete {
     /// File without a name (`O_TMPFILE`).
     #[cfg(target_os = "linux")]
     Unnamed(File),
-    /// Hidden file, locked while its process lives.
+    /// Hidden file, locked while its process runs.
     Named(NamedTempFile),
 }
 

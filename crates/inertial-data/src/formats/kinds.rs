@@ -44,7 +44,7 @@ pub(crate) fn advice(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Describes a file whose content is not of the format that its name promises; `None` for names of other formats.
+/// Describes a file whose content is not of the format of its name; `None` for names of other formats.
 pub(crate) fn wrong_name(name: &str) -> Option<String> {
     let kinds = [
         ("db3", "an SQLite database"),

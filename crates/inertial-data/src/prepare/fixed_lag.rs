@@ -79,7 +79,7 @@ pub struct FixedLag<'m> {
     began: f64,
     /// Maximum speed of each coordinate so far.
     fastest: Vec<f64>,
-    /// Statistics for the check of units; `None` if the units are trusted.
+    /// Statistics for the check of units; `None` if the units are not checked.
     units: Option<Units>,
 }
 

@@ -50,7 +50,7 @@ pub struct Equations<'m> {
 #[derive(Debug, Clone)]
 pub(crate) struct Effect {
     pub base: DVector<f64>,
-    /// On a vertical slide, the weight of a rotor's equivalent mass is that of an offset.
+    /// Joint terms with their changes. On a vertical slide, the weight of a rotor's equivalent mass is that of an offset.
     pub terms: Vec<((usize, Term), f64)>,
 }
 

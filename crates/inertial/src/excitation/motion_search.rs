@@ -182,7 +182,7 @@ impl<'w> Watched<'w> {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Asks between steps whether a stop was requested.
+    /// Returns whether a stop was requested; called between steps.
     pub fn is_stopped(&self) -> bool {
         self.is_ended() || !self.steps(0, f64::INFINITY)
     }

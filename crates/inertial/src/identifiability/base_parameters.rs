@@ -60,11 +60,11 @@ impl EntryScale {
 /// Treatment of entries of null vectors that are as small as rounding errors of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SmallEntries {
-    /// No such entries, or every digit of the file is significant.
+    /// All entries are kept: there are no such entries, or every digit of the file is significant.
     Kept,
     /// Entries were dropped as rounding errors.
     Dropped,
-    /// It is not certain whether a pivot is a rounding error.
+    /// A pivot may be a rounding error.
     Doubtful,
 }
 

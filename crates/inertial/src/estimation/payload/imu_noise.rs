@@ -31,7 +31,7 @@ pub enum Compensated {
     All,
     /// Noise of accelerations only, because that of angular accelerations is as large as the motion.
     Acceleration,
-    /// None, because the noise is as large as the motion.
+    /// No noise, because it is as large as the motion.
     Nothing,
 }
 

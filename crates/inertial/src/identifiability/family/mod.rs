@@ -101,7 +101,7 @@ impl Equation {
     }
 }
 
-/// Way to draw the rotation from one link to another of equal length.
+/// Method of drawing the rotation from one link to another of equal length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Turning {
     /// Random rotation.
@@ -150,7 +150,7 @@ pub(super) struct Family {
     equations: Vec<Equation>,
     /// Whether the points of each ratio are collinear (otherwise the ratio includes a rotation).
     ratios: Vec<bool>,
-    /// Way to draw each rotation.
+    /// Method of drawing each rotation.
     turns: Vec<Turning>,
     /// Loops of four hinges that are drawn as Bennett linkages; no two share a hinge.
     isograms: Vec<Isogram>,

@@ -13,7 +13,7 @@ use crate::mesh::MassDistribution;
 pub(super) enum FromGeoms {
     Never,
     Always,
-    /// If there is no `<inertial>`.
+    /// Only for bodies without `<inertial>`.
     Missing,
 }
 
