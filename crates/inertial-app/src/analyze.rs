@@ -146,7 +146,7 @@ fn set_up(other: &str, model: &Model, context: &Context<'_>) -> Result<(String, 
         "floating" => Base::Floating,
         "fixed" => Base::Fixed,
         path => {
-            let other = model.like(path, context)?;
+            let other = model.load_other(path, context)?;
             let other = other.with_missing_rotors()?.into_owned();
             return Ok((other.label, other.mechanism));
         }

@@ -199,7 +199,7 @@ impl Estimate {
             // The ten parameters of one body are either excited or not; a robot has many that only the prior determines.
             "none" => (None, if subject == Subject::Body { TRACE_OF_PRIOR } else { LITTLE_PRIOR }),
             name => {
-                let other = model.like(name, context)?.mechanism;
+                let other = model.load_other(name, context)?.mechanism;
                 ensure!(
                     other.parameter_names() == model.mechanism.parameter_names(),
                     "{name}: has other bodies than the model, expected {}",

@@ -136,7 +136,7 @@ impl Model {
     }
 
     /// Loads another model with the same options; its warnings become notes.
-    pub fn like(&self, name: &str, context: &Context<'_>) -> Result<Self> {
+    pub fn load_other(&self, name: &str, context: &Context<'_>) -> Result<Self> {
         let BuildOptions { base, gravity, rotors, .. } = self.options;
         let (gravity, lock, strict) = (gravity.map(Into::into), self.lock.clone(), self.strict);
         let options = ModelOptions { base, gravity, rotors, lock, strict, ..ModelOptions::default() };

@@ -3,7 +3,7 @@
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::errors::wrong;
+use crate::errors::value_error;
 
 /// Read-only array of numbers borrowed from Python.
 pub type Array<'py> = PyReadonlyArrayDyn<'py, f64>;
@@ -26,15 +26,19 @@ impl<'py, const N: usize> Rows<'py, N> {
                 shape => {
                     let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
                     let shape = shape.join(" by ");
-                    return Err(wrong(format!("{name} is {shape}, expected {width} numbers per sample")));
+                    return Err(value_error(format!(
+                        "{name} is {shape}, expected {width} numbers per sample"
+                    )));
                 }
             };
             if !arrays[k].is_c_contiguous() {
-                return Err(wrong(format!("{name} is not contiguous: pass numpy.ascontiguousarray({name})")));
+                return Err(value_error(format!(
+                    "{name} is not contiguous: pass numpy.ascontiguousarray({name})"
+                )));
             }
             if counts[k] != counts[0] {
                 let (count, first) = (counts[k], names[0]);
-                return Err(wrong(format!("{name} has {count} samples, {first} has {}", counts[0])));
+                return Err(value_error(format!("{name} has {count} samples, {first} has {}", counts[0])));
             }
         }
         Ok(Self { arrays, count: counts.first().copied().unwrap_or(0) })
@@ -44,7 +48,7 @@ impl<'py, const N: usize> Rows<'py, N> {
     pub fn slices(&self) -> PyResult<[&[f64]; N]> {
         let mut out = [&[][..]; N];
         for (out, array) in out.iter_mut().zip(&self.arrays) {
-            *out = array.as_slice().map_err(wrong)?;
+            *out = array.as_slice().map_err(value_error)?;
         }
         Ok(out)
     }

@@ -10,7 +10,7 @@ pyo3::create_exception!(inertial, ModelError, Error, "A model cannot be read or 
 pyo3::create_exception!(inertial, LogError, Error, "A log cannot be read or used.");
 
 /// Creates an exception of no particular kind.
-pub fn wrong(error: impl std::fmt::Display) -> PyErr {
+pub fn value_error(error: impl std::fmt::Display) -> PyErr {
     Error::new_err(error.to_string())
 }
 

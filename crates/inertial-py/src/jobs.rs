@@ -23,7 +23,7 @@ use pyo3::types::PyDict;
 
 use crate::call::{Call, Job};
 use crate::errors::{OptionError, of_job};
-use crate::options::{filled, filled_estimate, taken};
+use crate::options::{filled, filled_estimate, take};
 use crate::outcomes::to_python;
 use crate::summary::Summary;
 
@@ -33,7 +33,7 @@ type Answer<'py> = (Bound<'py, PyAny>, Vec<String>);
 /// Checks whether the bodies of a model are physically consistent.
 #[pyfunction]
 pub fn check<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
-    let fix: bool = taken(&given, "fix")?.unwrap_or(false);
+    let fix: bool = take(&given, "fix")?.unwrap_or(false);
     if fix == call.outputs().out.is_empty() {
         return Err(OptionError::new_err("fix= writes the corrected model to out=: give both or neither"));
     }
@@ -89,14 +89,14 @@ enum Form {
 }
 
 impl Form {
-    fn taken(given: &Bound<'_, PyDict>, out: &[std::path::PathBuf]) -> PyResult<Self> {
+    fn take(given: &Bound<'_, PyDict>, out: &[std::path::PathBuf]) -> PyResult<Self> {
         let mut form = Self::Text;
         let svg = out.iter().any(|path| Path::extension(path).is_some_and(|e| e.eq_ignore_ascii_case("svg")));
         let explanation = if svg { Self::Picture } else { Self::Explanation };
         for (name, own) in
             [("csv", Self::Csv(AnalysisTable::Parameters)), ("latex", Self::Latex), ("explain", explanation)]
         {
-            let own = match taken::<serde_json::Value>(given, name)? {
+            let own = match take::<serde_json::Value>(given, name)? {
                 None | Some(serde_json::Value::Bool(false) | serde_json::Value::Null) => continue,
                 Some(serde_json::Value::Bool(true)) => own,
                 Some(serde_json::Value::String(word)) if name == "csv" => {
@@ -127,7 +127,7 @@ impl Form {
 /// Analyzes which parameters are identifiable by any experiment.
 #[pyfunction]
 pub fn analyze<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
-    let form = Form::taken(&given, &call.outputs().out)?;
+    let form = Form::take(&given, &call.outputs().out)?;
     let mut options: analysis::Options = filled(&given)?;
     if form == Form::Picture && options.method == Method::Auto {
         // The picture shows principles, which the recursive method does not provide.
@@ -291,10 +291,10 @@ pub fn identify<'py>(
     texts: HashMap<String, String>,
 ) -> PyResult<Identified<'py>> {
     let unknowns = Summary::arguments(&given)?;
-    let wants_text: bool = taken(&given, "write")?.unwrap_or(false);
+    let wants_text: bool = take(&given, "write")?.unwrap_or(false);
     let write = wants_text || !call.outputs().out.is_empty();
     let draw = call.outputs().draws();
-    let link: Option<String> = taken(&given, "payload")?;
+    let link: Option<String> = take(&given, "payload")?;
     let momentum = given
         .get_item("measured")?
         .is_some_and(|word| word.extract::<String>().is_ok_and(|word| word == Measured::Momentum.name()));
@@ -322,8 +322,8 @@ pub fn identify<'py>(
             "noise=: the noise of torques is estimated from the data; give it with measured=\"momentum\"";
         return Err(OptionError::new_err(reason));
     }
-    let spread: Option<f64> = taken(&given, "gains")?;
-    let (loaded, known_payload) = (taken(&given, "loaded")?, taken(&given, "known_payload")?);
+    let spread: Option<f64> = take(&given, "gains")?;
+    let (loaded, known_payload) = (take(&given, "loaded")?, take(&given, "known_payload")?);
     let mut own: identification::Options =
         filled_estimate(&given, |o: &mut identification::Options| &mut o.estimate)?;
     (own.write, own.draw) = (write, draw);

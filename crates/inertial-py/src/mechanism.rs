@@ -20,7 +20,7 @@ use pyo3::types::PyDict;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::arrays::{Array, Rows};
-use crate::errors::{of_job, of_model, wrong};
+use crate::errors::{of_job, of_model, value_error};
 use crate::inputs::InputData;
 use crate::options::filled;
 use crate::pool;
@@ -204,7 +204,7 @@ impl Mechanism {
         a: Array<'py>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         if !self.built().loops().is_empty() {
-            return Err(wrong(
+            return Err(value_error(
                 "rnea needs a robot without loops; with loops multiply the regressor by the parameters",
             ));
         }
@@ -217,7 +217,7 @@ impl Mechanism {
             let samples = Samples::new(&self.inverse, rows.count, q, v, a)?;
             self.inverse.rnea_batch(&mut self.inverse.scratch(), &samples, &mut tau)
         })
-        .map_err(wrong)?;
+        .map_err(value_error)?;
         tau.into_pyarray(py).reshape(shape)
     }
 
@@ -242,7 +242,7 @@ impl Mechanism {
             return Ok(None);
         }
         let mut scratch = lock(&self.scratch);
-        let y = self.inverse.torque_regressor(&mut scratch, q, v, a).map_err(wrong)?;
+        let y = self.inverse.torque_regressor(&mut scratch, q, v, a).map_err(value_error)?;
         PyArray1::from_slice(py, y).reshape([nv, self.built().parameter_count()]).map(Some)
     }
 
@@ -256,14 +256,16 @@ impl Mechanism {
         v: Array<'py>,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         if !self.built().loops().is_empty() {
-            return Err(wrong(format!("the regressor of {quantity} is not available for robots with loops")));
+            return Err(value_error(format!(
+                "the regressor of {quantity} is not available for robots with loops"
+            )));
         }
         let (nq, nv, columns) = (self.built().nq(), self.built().nv(), self.built().parameter_count());
         let height = match quantity {
             "momentum" => 6,
             "kinetic-energy" | "potential-energy" => 1,
             "gravity" => nv,
-            other => return Err(wrong(format!("there is no regressor of {other}"))),
+            other => return Err(value_error(format!("there is no regressor of {other}"))),
         };
         let rows = Rows::new(["q", "v"], [q, v], [nq, nv])?;
         let ([q, v], count) = (rows.slices()?, rows.count);
@@ -283,7 +285,7 @@ impl Mechanism {
             }
             Ok(())
         })
-        .map_err(wrong)?;
+        .map_err(value_error)?;
         out.into_pyarray(py).reshape([count, height, columns])
     }
 
@@ -296,7 +298,7 @@ impl Mechanism {
         a: Vec<f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let mut workspace = Workspace::new(self.built());
-        let found = tetrahedral_regressor(self.built(), &mut workspace, &q, &v, &a).map_err(wrong)?;
+        let found = tetrahedral_regressor(self.built(), &mut workspace, &q, &v, &a).map_err(value_error)?;
         let rows: Vec<Vec<f64>> = found.row_iter().map(|r| r.iter().copied().collect()).collect();
         Ok(PyArray2::from_vec2(py, &rows)?)
     }
@@ -333,11 +335,13 @@ impl Mechanism {
         let out = out.unwrap_or_else(|| PyArray3::zeros(py, [count, nv, columns], false));
         if out.shape() != [count, nv, columns] {
             let [x, y, z] = [out.shape()[0], out.shape()[1], out.shape()[2]];
-            return Err(wrong(format!("out is {x} by {y} by {z}, expected {count} by {nv} by {columns}")));
+            return Err(value_error(format!(
+                "out is {x} by {y} by {z}, expected {count} by {nv} by {columns}"
+            )));
         }
         {
-            let mut target = out.try_readwrite().map_err(wrong)?;
-            let target = target.as_slice_mut().map_err(|_| wrong("out is not contiguous"))?;
+            let mut target = out.try_readwrite().map_err(value_error)?;
+            let target = target.as_slice_mut().map_err(|_| value_error("out is not contiguous"))?;
             let pool = pool::shared(py)?;
             py.detach(|| match &closed {
                 None => pool.install(|| tree_regressors(&self.inverse, motion, fresh, target)),
@@ -348,7 +352,7 @@ impl Mechanism {
                     closed_regressors(closed, motion, count, columns, target)
                 }
             })
-            .map_err(wrong)?;
+            .map_err(value_error)?;
         }
         Ok(out)
     }
@@ -370,7 +374,7 @@ impl Mechanism {
         if self.built().loops().is_empty() {
             return Ok(None);
         }
-        ClosedMechanism::new(self.built()).map(Some).map_err(wrong)
+        ClosedMechanism::new(self.built()).map(Some).map_err(value_error)
     }
 }
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::errors::{OptionError, of_job, spelled, wrong};
+use crate::errors::{OptionError, of_job, spelled, value_error};
 
 /// Sets the arithmetic of this process by its keyword.
 #[pyfunction]
@@ -31,7 +31,7 @@ pub fn set_arithmetic(kind: &str) -> PyResult<()> {
 }
 
 /// Removes and returns the value of a keyword argument; `None` if it was not given.
-pub fn taken<T: DeserializeOwned>(given: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>> {
+pub fn take<T: DeserializeOwned>(given: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>> {
     let Some(value) = given.get_item(name)? else { return Ok(None) };
     given.del_item(name)?;
     pythonize::depythonize(&value).map(Some).map_err(|e| refused(name, &e))
@@ -43,7 +43,7 @@ fn refused(name: &str, error: &dyn std::fmt::Display) -> PyErr {
 
 /// Returns options with defaults replaced by the values of keyword arguments.
 pub fn filled<O: Default + Serialize + DeserializeOwned>(given: &Bound<'_, PyDict>) -> PyResult<O> {
-    let mut tree = serde_json::to_value(O::default()).map_err(wrong)?;
+    let mut tree = serde_json::to_value(O::default()).map_err(value_error)?;
     for (name, value) in given {
         let name: String = name.extract()?;
         let value: Value = pythonize::depythonize(&value).map_err(|e| refused(&name, &e))?;
@@ -81,8 +81,8 @@ pub fn filled_estimate<O: Default + Serialize + DeserializeOwned>(
     given: &Bound<'_, PyDict>,
     part: impl FnOnce(&mut O) -> &mut Estimate,
 ) -> PyResult<O> {
-    let estimator: Option<String> = taken(given, "estimator")?;
-    let solver = taken::<String>(given, "solver")?.map(|word| {
+    let estimator: Option<String> = take(given, "estimator")?;
+    let solver = take::<String>(given, "solver")?.map(|word| {
         Solver::from_word(&word).ok_or_else(|| refused("solver", &format!("'{word}' is not a solver")))
     });
     let mut options: O = filled(given)?;
@@ -123,7 +123,7 @@ pub fn options(function: &str) -> PyResult<Vec<(String, String)>> {
             described::<flight::Options>()?,
         ]
         .concat(),
-        other => return Err(wrong(format!("there is no function {other}"))),
+        other => return Err(value_error(format!("there is no function {other}"))),
     };
     out.extend(described::<ModelOptions>()?);
     out.extend(OTHERS.map(|(name, text)| (name.to_owned(), text.to_owned())));
@@ -133,7 +133,7 @@ pub fn options(function: &str) -> PyResult<Vec<(String, String)>> {
 /// Returns the fields of options and of their groups, from the schema of their type.
 fn described<O: JsonSchema>() -> PyResult<Vec<(String, String)>> {
     let schema = SchemaGenerator::default().into_root_schema_for::<O>();
-    let schema = serde_json::to_value(schema).map_err(wrong)?;
+    let schema = serde_json::to_value(schema).map_err(value_error)?;
     let none = Map::new();
     let fields = |schema: &'_ Value| schema.get("properties").and_then(Value::as_object).cloned();
     let parts = schema.get("$defs").and_then(Value::as_object).unwrap_or(&none);

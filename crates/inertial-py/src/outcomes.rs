@@ -4,11 +4,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
 use serde::Serialize;
 
-use crate::errors::wrong;
+use crate::errors::value_error;
 
 /// Converts an outcome to dictionaries, lists, texts and numbers. As in JSON, tuples become lists and non-finite numbers become `None`.
 pub fn to_python<'py>(py: Python<'py>, outcome: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    plain(pythonize::pythonize(py, outcome).map_err(wrong)?)
+    plain(pythonize::pythonize(py, outcome).map_err(value_error)?)
 }
 
 fn plain(value: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {

@@ -5,7 +5,7 @@ use nalgebra::Vector3;
 use numpy::PyArray2;
 use pyo3::prelude::*;
 
-use crate::errors::wrong;
+use crate::errors::value_error;
 
 /// Point in homogeneous coordinates; with weight zero it is a direction, a point at infinity.
 #[pyclass(frozen, eq, from_py_object, module = "inertial.pga", name = "Point")]
@@ -198,7 +198,7 @@ impl PyMotor {
 
     /// Returns the homogeneous 4 by 4 matrix.
     fn matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let pose = self.0.to_pose().ok_or_else(|| wrong("this motor has no inverse"))?;
+        let pose = self.0.to_pose().ok_or_else(|| value_error("this motor has no inverse"))?;
         let rows: Vec<Vec<f64>> = pose.to_matrix().row_iter().map(|r| r.iter().copied().collect()).collect();
         Ok(PyArray2::from_vec2(py, &rows)?)
     }

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::errors::wrong;
+use crate::errors::value_error;
 
 /// Thread pool of a process, with the process id.
 static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 fn build() -> PyResult<ThreadPool> {
-    ThreadPoolBuilder::new().build().map_err(wrong)
+    ThreadPoolBuilder::new().build().map_err(value_error)
 }
 
 /// Returns the pool of this process; the first call in a process builds it.
@@ -39,6 +39,6 @@ pub fn shared(_py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
 
 /// Runs long work in a separate pool; if the system provides no threads, on this thread, which must not belong to a pool.
 pub fn run_alone<T: Send>(work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let alone = || ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().map_err(wrong);
+    let alone = || ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().map_err(value_error);
     Ok(build().or_else(|_| alone())?.install(work))
 }

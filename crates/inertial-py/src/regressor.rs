@@ -7,7 +7,7 @@ use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 
 use crate::arrays::Array;
-use crate::errors::{OptionError, of_job, wrong};
+use crate::errors::{OptionError, of_job, value_error};
 use crate::mechanism::Mechanism;
 use crate::outcomes::to_python;
 use crate::work::{Observer, long};
@@ -43,10 +43,11 @@ pub fn identify_regressor<'py>(
     let model = mechanism.map(|m| m.get().model());
     let count = subject.count(model.as_ref().map(|m| &m.mechanism)).map_err(|e| of_job(&e))?;
     let &[_, columns] = regressor.shape() else {
-        return Err(wrong("the regressor has one row for each equation and ten columns for each body"));
+        return Err(value_error("the regressor has one row for each equation and ten columns for each body"));
     };
-    let mut rows = RegressorRows::new(columns, count, rows_per_sample, order).map_err(wrong)?;
-    rows.add(regressor.as_slice().map_err(wrong)?, rhs.as_slice().map_err(wrong)?).map_err(wrong)?;
+    let mut rows = RegressorRows::new(columns, count, rows_per_sample, order).map_err(value_error)?;
+    rows.add(regressor.as_slice().map_err(value_error)?, rhs.as_slice().map_err(value_error)?)
+        .map_err(value_error)?;
     let work = move || subject.identify(rows, model.as_ref().map(|m| &m.mechanism));
     let outcome = long(py, &Observer::new(), None, work)?.map_err(|e| of_job(&e))?;
     to_python(py, &outcome)

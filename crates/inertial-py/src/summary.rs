@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::arrays::{Array, Rows};
-use crate::errors::{LogError, of_job, wrong};
+use crate::errors::{LogError, of_job, value_error};
 use crate::inputs::{InputData, Inputs};
 use crate::mechanism::Mechanism;
 use crate::options::filled;
@@ -107,7 +107,7 @@ impl Summary {
         let fields = [serde_json::to_value(Unknowns::default()), serde_json::to_value(LogOptions::default())];
         let out = PyDict::new(given.py());
         for fields in fields {
-            for name in fields.map_err(wrong)?.as_object().into_iter().flat_map(serde_json::Map::keys) {
+            for name in fields.map_err(value_error)?.as_object().into_iter().flat_map(serde_json::Map::keys) {
                 if let Some(value) = given.get_item(name)? {
                     out.set_item(name, value)?;
                 }
@@ -180,7 +180,7 @@ impl Summary {
             None => estimation::Summary::empty(made.borrow_dependent()),
             Some(state) => summary_file::unpack(state).map_err(|e| LogError::new_err(e.to_string()))?,
         };
-        value.check(made.borrow_dependent()).map_err(wrong)?;
+        value.check(made.borrow_dependent()).map_err(value_error)?;
         let mut out = Self::found(&mechanism, given, texts, value);
         out.problem = Arc::new(OnceLock::from(made));
         Ok(out)
@@ -195,7 +195,7 @@ impl Summary {
 
     /// Returns JSON, as --summary-out writes it to a name that ends in .json.
     fn to_json(&self) -> PyResult<String> {
-        serde_json::to_string(&*self.value).map_err(wrong)
+        serde_json::to_string(&*self.value).map_err(value_error)
     }
 
     /// Returns packed bytes; without `diagnostics` in the compact form.
@@ -248,7 +248,7 @@ impl Summary {
             move || identify::summarize(&model, &options, &Context { inputs: &*read, progress: &*watched });
         let more = long(py, &observer, tell.as_ref(), work)?.map_err(|e| data.exception(&e))?;
         let mut value = self.value();
-        value.merge(&more).map_err(wrong)?;
+        value.merge(&more).map_err(value_error)?;
         Ok((self.with_value(py, value), observer.notes()))
     }
 
@@ -270,10 +270,10 @@ impl Summary {
                 let dynamics = InverseDynamics::new(equations.mechanism());
                 pool.install(|| measured(equations, &dynamics, count, slices, take))
             })
-            .map_err(wrong)
+            .map_err(value_error)
         })?;
         let mut value = self.value();
-        value.merge(&more).map_err(wrong)?;
+        value.merge(&more).map_err(value_error)?;
         Ok(self.with_value(py, value))
     }
 
@@ -281,7 +281,7 @@ impl Summary {
     fn merged(&self, py: Python<'_>, others: Vec<Py<Self>>) -> PyResult<Self> {
         let mut value = self.value();
         for other in &others {
-            value.merge(&other.get().value).map_err(wrong)?;
+            value.merge(&other.get().value).map_err(value_error)?;
         }
         Ok(self.with_value(py, value))
     }
@@ -292,9 +292,9 @@ impl Summary {
         py: Python<'py>,
         values: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let values = values.as_slice().map_err(wrong)?;
+        let values = values.as_slice().map_err(value_error)?;
         let found = self.with_problem(py, |equations| {
-            estimation::validate(equations, &self.value, values).map_err(wrong)
+            estimation::validate(equations, &self.value, values).map_err(value_error)
         })?;
         to_python(py, &found)
     }
@@ -324,8 +324,8 @@ impl Online {
         let options: identify::Options = filled(&given)?;
         let problem = problem(mechanism.get().model(), &options.unknowns, &texts)?;
         let dynamics = InverseDynamics::new(&problem.borrow_owner().mechanism);
-        let stream =
-            Stream::try_new(problem, |p| Followed::new(p.borrow_dependent(), forgetting)).map_err(wrong)?;
+        let stream = Stream::try_new(problem, |p| Followed::new(p.borrow_dependent(), forgetting))
+            .map_err(value_error)?;
         let widths = widths(stream.borrow_owner().borrow_dependent());
         let (mechanism, given) = (mechanism.unbind(), given.unbind());
         Ok(Self { mechanism, given, texts, dynamics, widths, stream: Mutex::new(stream) })
@@ -360,7 +360,7 @@ impl Online {
             let pool = pool::shared(py)?;
             py.detach(|| pool.install(take))
         };
-        done.map_err(wrong)
+        done.map_err(value_error)
     }
 
     /// Returns the summary of the samples so far, with lower weight for older ones.

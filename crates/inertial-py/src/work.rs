@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use inertial_app::{Note, Progress, Unit};
 use pyo3::prelude::*;
 
-use crate::errors::{spelled, wrong};
+use crate::errors::{spelled, value_error};
 use crate::pool;
 
 /// Interval at which Python checks for an interruption.
@@ -110,7 +110,7 @@ pub fn long<T: Send + 'static>(
 ) -> PyResult<T> {
     let (send, receive) = channel();
     let started = std::thread::Builder::new().spawn(move || send.send(pool::run_alone(work)));
-    started.map_err(|e| wrong(format!("cannot start a thread: {e}")))?;
+    started.map_err(|e| value_error(format!("cannot start a thread: {e}")))?;
     // A receiver cannot be shared between threads, but only this thread ever waits.
     let receive = Mutex::new(receive);
     let wait = |time: Duration| py.detach(|| lock(&receive).recv_timeout(time));
@@ -129,7 +129,7 @@ pub fn long<T: Send + 'static>(
         match wait(CHECK_INTERVAL) {
             // Work that ends before the first report still reports once.
             Ok(done) => return look(true).and(done),
-            Err(RecvTimeoutError::Disconnected) => return Err(wrong("the work ended unexpectedly")),
+            Err(RecvTimeoutError::Disconnected) => return Err(value_error("the work ended unexpectedly")),
             Err(RecvTimeoutError::Timeout) => {}
         }
         if let Err(interruption) = look(false) {

@@ -141,6 +141,6 @@ fn cycloids(
 
 /// Builds the alternative models of a robust design.
 fn others(own: &Options, model: &Model, search: &Search<'_>) -> Result<Vec<Mechanism>> {
-    let build = |name: &String| model.like(name, search.context).map(|m| m.mechanism).at(name);
+    let build = |name: &String| model.load_other(name, search.context).map(|m| m.mechanism).at(name);
     own.robust.iter().map(build).collect()
 }

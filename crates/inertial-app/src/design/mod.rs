@@ -246,7 +246,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     let plate = on_plate(own, model)?;
     let mut others = Vec::new();
     for name in &own.robust {
-        let other = model.like(name, context)?;
+        let other = model.load_other(name, context)?;
         let plate = on_plate(own, &other)?;
         others.push((name, other, plate));
     }
@@ -254,7 +254,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     for (name, other, plate) in &others {
         subjects.push(subject(own, other, plate.as_ref(), context).at(name)?);
     }
-    let rests = rests(own, mechanism);
+    let is_base_held = is_base_held(own, mechanism);
     let mechanism = plate.as_ref().unwrap_or(mechanism);
     let coordinates = coordinates(mechanism, &own.limits());
     let collisions = collisions(own, mechanism)?;
@@ -272,7 +272,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     });
     let found = design(&subjects, &coordinates, &collisions, &options, &|step| search.step(&step));
     found.map_err(|error| match error {
-        error if rests => Error::Hint {
+        error if is_base_held => Error::Hint {
             reason: format!("the base is held still: {error}"),
             option: "base-motion",
             effect: "lets it move (for a robot in free flight, measure the momentum instead)".into(),
@@ -282,7 +282,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
 }
 
 /// Returns whether a floating base is held still.
-fn rests(own: &Options, mechanism: &Mechanism) -> bool {
+fn is_base_held(own: &Options, mechanism: &Mechanism) -> bool {
     let momentum = own.measured == Some(Measured::Momentum);
     mechanism.base() == Base::Floating && own.base_motion.is_none() && !momentum
 }

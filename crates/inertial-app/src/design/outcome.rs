@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::subject::{effort, joints_held_by_friction, measured};
-use super::{Options, moving, rests};
+use super::{Options, is_base_held, moving};
 use crate::choice::{Goal, Shape};
 use crate::note::SearchEnd;
 use crate::{Error, Model, Note, Result};
@@ -105,7 +105,7 @@ impl Outcome {
         if !held_by_friction.is_empty() {
             notes.push(Note::EffortNotHeld(held_by_friction));
         }
-        if rests(own, mechanism) {
+        if is_base_held(own, mechanism) {
             notes.push(Note::BaseHeld);
         }
         if end != SearchEnd::Converged {

@@ -102,7 +102,7 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
         decoded(bytes)?
     };
     // Included files share the same size limit.
-    let surroundings = Surroundings {
+    let included_files = IncludedFiles {
         model: name,
         inputs,
         left: Cell::new(SIZE_LIMIT.saturating_sub(text.len() as u64)),
@@ -113,15 +113,15 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
     let expected = is_xacro_name(name) || !arguments.is_empty();
     if !(xacro::is_xacro(&text) || (expected && xacro::has_expressions(&text))) {
         ensure_option!(arguments.is_empty(), "xacro-arg", "the model is not a xacro file");
-        let builder = read::model(&text, &surroundings)?;
-        return Ok(surroundings.finished(Some(text), builder));
+        let builder = read::model(&text, &included_files)?;
+        return Ok(included_files.finished(Some(text), builder));
     }
     let arguments: Vec<_> = arguments.iter().map(|a| (a.name.clone(), a.value.clone())).collect();
-    let xacro::Expanded { text, warnings } = xacro::expand(&text, name, &arguments, &surroundings)?;
-    let mut builder = read::model(&text, &surroundings).at("in the expanded text")?;
+    let xacro::Expanded { text, warnings } = xacro::expand(&text, name, &arguments, &included_files)?;
+    let mut builder = read::model(&text, &included_files).at("in the expanded text")?;
     let of_text = builder.warnings.into_iter().map(|warning| format!("in the expanded text: {warning}"));
     builder.warnings = warnings.into_iter().chain(of_text).collect();
-    Ok(surroundings.finished(Some(text), builder))
+    Ok(included_files.finished(Some(text), builder))
 }
 
 /// Returns whether a name is that of a xacro file.
@@ -137,7 +137,7 @@ fn is_scene(name: &str) -> bool {
 
 /// Reads a USD scene.
 fn scene(name: &str, bytes: &[u8], inputs: &dyn Inputs) -> Result<ModelText> {
-    let surroundings = Surroundings {
+    let included_files = IncludedFiles {
         model: name,
         inputs,
         left: Cell::new(ALL_OF_SCENE.saturating_sub(bytes.len() as u64)),
@@ -145,8 +145,8 @@ fn scene(name: &str, bytes: &[u8], inputs: &dyn Inputs) -> Result<ModelText> {
         meshes: RefCell::default(),
         named: RefCell::default(),
     };
-    let builder = usd::read(bytes, &surroundings)?;
-    Ok(surroundings.finished(None, builder))
+    let builder = usd::read(bytes, &included_files)?;
+    Ok(included_files.finished(None, builder))
 }
 
 /// Adds advice to the error of reading a name that looks like a Python module.
@@ -164,8 +164,8 @@ fn advised(name: &str, error: Error) -> Error {
     error
 }
 
-/// Files in the environment of a model.
-struct Surroundings<'a> {
+/// Files that a model includes.
+struct IncludedFiles<'a> {
     model: &'a str,
     inputs: &'a dyn Inputs,
     /// Number of bytes that may still be read.
@@ -176,7 +176,7 @@ struct Surroundings<'a> {
     named: RefCell<NamedFiles>,
 }
 
-impl Surroundings<'_> {
+impl IncludedFiles<'_> {
     /// Returns whether the model is in a file system.
     fn is_file(&self) -> bool {
         self.model != "-" && !self.model.starts_with("builtin:")
@@ -204,7 +204,7 @@ impl Surroundings<'_> {
     }
 }
 
-impl ModelFiles for Surroundings<'_> {
+impl ModelFiles for IncludedFiles<'_> {
     fn text(&self, name: &str) -> Result<String, String> {
         self.included(name)
     }
@@ -237,7 +237,7 @@ impl ModelFiles for Surroundings<'_> {
     }
 }
 
-impl xacro::Files for Surroundings<'_> {
+impl xacro::Files for IncludedFiles<'_> {
     fn text(&self, path: &str) -> Result<String, String> {
         // Names of included files are relative to the model.
         let folder = Path::new(self.model).parent().unwrap_or(Path::new(""));

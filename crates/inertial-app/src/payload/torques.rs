@@ -176,9 +176,9 @@ impl Data {
         let mut result =
             identify_payload(equations, link, &self.loaded, known, &options).at(own.logs.join(", "))?;
         if self.validation.samples > 0 {
-            let judged = validate(equations, &self.validation, &result.values).at("validation")?;
-            result.validation_relative_rms = Some(judged.relative_rms);
-            result.validation = judged.joints;
+            let validation = validate(equations, &self.validation, &result.values).at("validation")?;
+            result.validation_relative_rms = Some(validation.relative_rms);
+            result.validation = validation.joints;
         }
         diagnose_payload(equations, &mut result, &self.excerpt)?;
         Ok(result)

@@ -127,8 +127,8 @@ fn whole_loop(equations: &Equations<'_>, truth: &Mechanism) -> Result<String> {
     let mut deviations: Vec<f64> =
         (0..errors.len()).map(|i| ((found.values[i] - exact[i]) / errors[i]).abs()).collect();
     deviations.sort_by(f64::total_cmp);
-    let promises = designed.certificate.base_parameters.iter().chain(&designed.certificate.joint_terms);
-    let mut ratios: Vec<f64> = promises
+    let expected = designed.certificate.base_parameters.iter().chain(&designed.certificate.joint_terms);
+    let mut ratios: Vec<f64> = expected
         .filter_map(|e| {
             let i = equations.names.iter().position(|name| *name == e.name)?;
             Some(errors[i] / e.std_error)

@@ -45,13 +45,13 @@ impl Default for Connections {
 }
 
 /// Permit for one connection.
-pub type Room = Option<OwnedSemaphorePermit>;
+pub type Permit = Option<OwnedSemaphorePermit>;
 
 impl Connections {
     /// Waits for a permit. If there is none, the connection that has been idle longest is closed.
-    pub async fn room(&self) -> Room {
-        if let Ok(room) = Arc::clone(&self.free).try_acquire_owned() {
-            return Some(room);
+    pub async fn permit(&self) -> Permit {
+        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            return Some(permit);
         }
         if let Some((_, waiting)) = lock(&self.waiting).pop_first() {
             waiting.abort();
@@ -60,7 +60,7 @@ impl Connections {
     }
 
     /// Answers the request of a connection in the background. The connection is closed after its first response, so it cannot become idle.
-    pub fn serve(&self, stream: TcpStream, router: Router, room: Room) {
+    pub fn serve(&self, stream: TcpStream, router: Router, permit: Permit) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (waiting, service) = (Arc::clone(&self.waiting), TowerToHyperService::new(router));
         let has_request = Arc::new(AtomicBool::new(false));
@@ -80,7 +80,7 @@ impl Connections {
             // Errors of a connection affect its peer only.
             let _ = connection.await;
             lock(&waiting).remove(&number);
-            drop(room);
+            drop(permit);
         });
         let mut waiting = lock(&self.waiting);
         if !request_flag.load(Ordering::Relaxed) && !task.is_finished() {

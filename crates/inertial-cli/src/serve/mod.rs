@@ -115,13 +115,13 @@ async fn listen(args: &Args, folder: &Folder, shell: &Shell) -> Result<()> {
     });
     let connections = Connections::default();
     loop {
-        let room = connections.room().await;
+        let permit = connections.permit().await;
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut ended => return Ok(()),
         };
         match accepted {
-            Ok((stream, _)) => connections.serve(stream, router.clone(), room),
+            Ok((stream, _)) => connections.serve(stream, router.clone(), permit),
             // Out of file handles, or a peer that already disconnected; other connections may follow.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }

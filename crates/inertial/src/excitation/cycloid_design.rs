@@ -101,7 +101,7 @@ pub fn design_cycloids(
     let problem = Problem { mechanism, regrouping, options };
     if options.seeds.is_some() {
         let limits = DefaultLimits { margin: 0.0, ..options.limits };
-        let (flight, seeds) = problem.given(&limits)?;
+        let (flight, seeds) = problem.given_motion(&limits)?;
         return problem.design(&flight, &seeds, (vec![seeds.cost], true), &limits);
     }
     let watched = Watched::new(watch);
@@ -167,7 +167,7 @@ impl<'m> Problem<'_, 'm> {
     }
 
     /// Returns the combinations to keep of a flight through all; `None` if all are kept anyway.
-    fn kept(&self, all: &SeededFlight<'_>, seeds: &Seeds) -> Result<Option<Vec<Vec<f64>>>> {
+    fn kept_combinations(&self, all: &SeededFlight<'_>, seeds: &Seeds) -> Result<Option<Vec<Vec<f64>>>> {
         let kept = match self.options.combinations {
             Combinations::First(_) => return Ok(None),
             Combinations::Best(count) => select(&all.intervals(seeds, Some(&self.options.noise))?, count)?,
@@ -181,14 +181,14 @@ impl<'m> Problem<'_, 'm> {
     }
 
     /// Returns the motion of given seeds, within limits.
-    fn given(&self, limits: &DefaultLimits) -> Result<(SeededFlight<'m>, Seeds)> {
+    fn given_motion(&self, limits: &DefaultLimits) -> Result<(SeededFlight<'m>, Seeds)> {
         let Some([start, range]) = &self.options.seeds else {
             return Err(Error::InvalidOption("there are no seeds".into()));
         };
         let of = |flight: &SeededFlight<'_>| flight.seeds(start, range, self.options.weight);
         let all = self.flight(self.directions()?, limits)?;
         let seeds = of(&all)?;
-        let flight = match self.kept(&all, &seeds)? {
+        let flight = match self.kept_combinations(&all, &seeds)? {
             Some(few) => self.flight(few, limits)?,
             None => all,
         };
@@ -211,7 +211,7 @@ impl<'m> Problem<'_, 'm> {
         } else {
             let steps = FIRST_STEPS.min(options.steps);
             let (first, _) = all.optimize_observed(&start, options.weight, steps, &mut *tell)?;
-            let few = self.kept(&all, &first)?.unwrap_or_else(|| all.directions().to_vec());
+            let few = self.kept_combinations(&all, &first)?.unwrap_or_else(|| all.directions().to_vec());
             // The starts of the intervals have changed: optimize the seeds again.
             (self.flight(few, limits)?, first.start)
         };

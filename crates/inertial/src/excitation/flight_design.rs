@@ -272,10 +272,10 @@ impl<'a, 'm> Problem<'a, 'm> {
             }
             // At rest only distances can be violated: try another posture.
             let rest = self.coefficients(&[&x[..n], &vec![0.0; x.len() - n][..]].concat());
-            if self.hold(&rest, None)?.is_infinite() {
+            if self.limit_barrier(&rest, None)?.is_infinite() {
                 continue;
             }
-            while self.hold(&self.coefficients(&x), None)?.is_infinite() {
+            while self.limit_barrier(&self.coefficients(&x), None)?.is_infinite() {
                 x[n..].iter_mut().for_each(|x| *x *= 0.5);
             }
             return Ok(x);
@@ -287,7 +287,7 @@ impl<'a, 'm> Problem<'a, 'm> {
 
     /// Computes the barrier of forces and distances and adds its gradient with respect to the coefficients; infinite if a limit is
     /// exceeded.
-    fn hold(&self, coefficients: &[f64], gradient: Option<&mut [f64]>) -> Result<f64> {
+    fn limit_barrier(&self, coefficients: &[f64], gradient: Option<&mut [f64]>) -> Result<f64> {
         if self.flight_limits.is_empty() {
             return Ok(0.0);
         }
@@ -356,19 +356,19 @@ impl<'a, 'm> Problem<'a, 'm> {
         gradient.fill(0.0);
         let mut barrier = self.barrier(&coefficients, gradient);
         if barrier.is_finite() {
-            barrier += self.hold(&coefficients, Some(gradient))?;
+            barrier += self.limit_barrier(&coefficients, Some(gradient))?;
         }
         if !barrier.is_finite() {
             return Ok(f64::INFINITY);
         }
-        let (value, judged) = self.value_and_slopes(&coefficients)?;
+        let (value, criteria) = self.value_and_slopes(&coefficients)?;
         if !value.is_finite() {
             return Ok(f64::INFINITY);
         }
         // Scale per parameter, as for the barrier.
         let scale = self.columns.len() as f64;
-        for ((flight, _), (judged, weight)) in self.flights().zip(&judged) {
-            let slope = flight.information_gradient(&coefficients, &self.options.noise, &judged.slope)?;
+        for ((flight, _), (criteria, weight)) in self.flights().zip(&criteria) {
+            let slope = flight.information_gradient(&coefficients, &self.options.noise, &criteria.slope)?;
             gradient.iter_mut().zip(slope).for_each(|(g, s)| *g += scale * weight * s);
         }
         for (i, g) in gradient.iter_mut().enumerate().skip(n) {
@@ -389,10 +389,10 @@ impl<'a, 'm> Problem<'a, 'm> {
             let information = flight.information(coefficients, &self.options.noise)?;
             self.options.criterion.evaluate(&information, units, (0.0, 0))
         };
-        let judged = self.flights().map(one).collect::<Result<Vec<_>>>()?;
-        let values: Vec<f64> = judged.iter().map(|v| v.value).collect();
+        let criteria = self.flights().map(one).collect::<Result<Vec<_>>>()?;
+        let values: Vec<f64> = criteria.iter().map(|v| v.value).collect();
         let (value, weights) = self.options.robust.combine(&values);
-        Ok((value, judged.into_iter().zip(weights).collect()))
+        Ok((value, criteria.into_iter().zip(weights).collect()))
     }
 
     /// Computes the barrier and adds its gradient with respect to the coefficients.

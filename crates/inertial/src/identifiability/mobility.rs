@@ -132,9 +132,9 @@ impl<const N: usize> Site<'_, '_, N> {
         let poses = at.world_poses();
         let mut out = closures(at, &poses).ok()?;
         let length = Wide::from(self.size.recip());
-        for (condition, lengthy) in &mut out {
+        for (condition, has_length) in &mut out {
             // Lengths in units of the size of the mechanism.
-            if *lengthy {
+            if *has_length {
                 condition.value *= length;
                 condition.wrench = condition.wrench * length;
             }
@@ -230,9 +230,9 @@ fn closures<const N: usize>(
     let mut out = Vec::new();
     for (l, joint) in at.loops.iter().enumerate() {
         for (value, wrench) in closure(joint, poses)? {
-            let lengthy = !wrench.linear.iter().all(Zero::is_zero);
+            let has_length = !wrench.linear.iter().all(Zero::is_zero);
             let sides = [joint.predecessor, joint.successor];
-            out.push((Condition { value, wrench, sides, end: Some(l) }, lengthy));
+            out.push((Condition { value, wrench, sides, end: Some(l) }, has_length));
         }
     }
     Ok(out)

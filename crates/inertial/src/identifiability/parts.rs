@@ -285,13 +285,13 @@ fn placed(part: &Part, contact: Contact) -> Contact {
 fn groups(mechanism: &Mechanism) -> Option<Vec<Option<usize>>> {
     let bodies = mechanism.bodies();
     // Index of the floating base; `None` for the ground.
-    let hub = (mechanism.base() == Base::Floating).then_some(0);
-    if hub.is_some_and(|b| bodies[b].kind != BodyKind::Link) {
+    let floating_base = (mechanism.base() == Base::Floating).then_some(0);
+    if floating_base.is_some_and(|b| bodies[b].kind != BodyKind::Link) {
         return None;
     }
     let mut leader: Vec<usize> = (0..bodies.len()).collect();
     let mut join = |a: Option<usize>, b: Option<usize>| {
-        if let (Some(a), Some(b)) = (a.filter(|_| a != hub), b.filter(|_| b != hub)) {
+        if let (Some(a), Some(b)) = (a.filter(|_| a != floating_base), b.filter(|_| b != floating_base)) {
             let (a, b) = (first(&leader, a), first(&leader, b));
             leader[a.max(b)] = a.min(b);
         }
@@ -305,7 +305,7 @@ fn groups(mechanism: &Mechanism) -> Option<Vec<Option<usize>>> {
     }
     for closing in mechanism.loops() {
         let (a, b) = (closing.predecessor.body, closing.successor.body);
-        if a == b || hub.is_some() && (a.is_none() || b.is_none()) {
+        if a == b || floating_base.is_some() && (a.is_none() || b.is_none()) {
             return None;
         }
         join(a, b);
@@ -313,7 +313,7 @@ fn groups(mechanism: &Mechanism) -> Option<Vec<Option<usize>>> {
     let mut count = 0;
     let mut out: Vec<Option<usize>> = Vec::with_capacity(bodies.len());
     for i in 0..bodies.len() {
-        out.push(if Some(i) == hub {
+        out.push(if Some(i) == floating_base {
             None
         } else if leader[i] == i {
             count += 1;

@@ -23,7 +23,7 @@ pub(super) struct Joined<'a, T: Number> {
     pub width_k: usize,
     /// Common factor of all ratios where only directions of change matter; it keeps rounded numbers from growing with
     /// the gear ratio.
-    pace: T,
+    common_factor: T,
 }
 
 impl<'a, T: Number> Joined<'a, T> {
@@ -34,13 +34,13 @@ impl<'a, T: Number> Joined<'a, T> {
             (width_v, width_k) = (width_v + v, width_k + k);
         }
         let modes = bodies.first().map_or(0, |&b| geometry.bodies[b].modes().len());
-        let mut pace = T::one();
+        let mut common_factor = T::one();
         if T::TOLERANCE > 0.0 {
             let ratios = bodies.iter().map(|&b| geometry.bodies[b].ratio);
             let largest = ratios.max_by(|a, b| a.weight().total_cmp(&b.weight()));
-            pace = largest.and_then(T::inverse).unwrap_or(pace);
+            common_factor = largest.and_then(T::inverse).unwrap_or(common_factor);
         }
-        Self { geometry, bodies, modes, width_v, width_k, pace }
+        Self { geometry, bodies, modes, width_v, width_k, common_factor }
     }
 
     fn iter(&self) -> impl Iterator<Item = &'a BodyGeometry<T>> {
@@ -87,7 +87,7 @@ impl<'a, T: Number> Joined<'a, T> {
             if own.len() == 1 {
                 out.push(T::zero());
             } else {
-                let phi = body.modes()[mode] * (body.ratio * self.pace);
+                let phi = body.modes()[mode] * (body.ratio * self.common_factor);
                 push_motion(body, &phi.cross(&motion(own)), out);
             }
         }
@@ -109,7 +109,7 @@ impl<'a, T: Number> Joined<'a, T> {
             if own.len() == 1 {
                 out.push(T::zero());
             } else {
-                let phi = body.modes()[mode] * (body.ratio * self.pace);
+                let phi = body.modes()[mode] * (body.ratio * self.common_factor);
                 out.extend_from_slice(
                     gradient_rate(&phi, &Parameters::from_column_slice(own), half).as_slice(),
                 );

@@ -197,12 +197,12 @@ impl Planner<'_> {
     }
 
     fn tolerance(&self, angle: f64, other: Along, plan: &JointPlan, snap: f64) -> f64 {
-        let theirs = match other {
+        let other_angle = match other {
             Along::Body(b) => self.uncertainties[b].angle,
             // Rounding error of the head's own axis.
             Along::Head => plan.head.map_or(0.0, |h| self.own_axis_uncertainty(h)),
         };
-        (angle + theirs).min(snap).max(SAME_DIRECTION)
+        (angle + other_angle).min(snap).max(SAME_DIRECTION)
     }
 
     fn own_axis_uncertainty(&self, body: usize) -> f64 {
@@ -223,9 +223,9 @@ impl Planner<'_> {
             at = self.mechanism.bodies()[p].parent;
         }
         out[sliders..].reverse();
-        let mates = self.driven[body.drive.v].iter().copied();
+        let same_coordinate = self.driven[body.drive.v].iter().copied();
         out.extend(
-            mates
+            same_coordinate
                 .filter(|&b| self.plans[b].head == plan.head && self.plans[b].pivoting.has_axis())
                 .map(Along::Body),
         );

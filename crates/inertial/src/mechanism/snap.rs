@@ -301,8 +301,9 @@ impl Planner<'_> {
             (Pivoting::Spherical, _) => {
                 let along = c.dot(&d);
                 let across = d - c * along;
-                let askew = near_zero(&across, length) && across != Vector3::from_element(Real::from_i64(0));
-                if askew || loose(along) && near_zero(&across, length) {
+                let off_axis =
+                    near_zero(&across, length) && across != Vector3::from_element(Real::from_i64(0));
+                if off_axis || loose(along) && near_zero(&across, length) {
                     Offset::Along(surd(along))
                 } else {
                     plan.offset
@@ -310,8 +311,8 @@ impl Planner<'_> {
             }
             (_, Pivoting::Spherical) => {
                 let beside = near_zero(&Vector3::new(local.x, local.y, Real::from_i64(0)), length);
-                let askew = beside && (loose(local.x) || loose(local.y));
-                if askew || loose(local.z) {
+                let off_axis = beside && (loose(local.x) || loose(local.y));
+                if off_axis || loose(local.z) {
                     let side = |x| if beside { Surd::ZERO } else { Surd::recognize(value(x)) };
                     Offset::Beside([surd(local.z), side(local.x), side(local.y)])
                 } else {

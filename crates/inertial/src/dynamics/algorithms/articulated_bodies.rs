@@ -7,7 +7,7 @@ use crate::dynamics::algorithms::placement::{Placed, Placement, place, turn_iner
 use crate::dynamics::algorithms::tree_constants::{BodyConstants, TreeConstants};
 use crate::dynamics::displacement::Kind;
 use crate::dynamics::simd::columns::{
-    Columns, crossed, kept, lanes, load_columns, singles, store_columns, times, times_add, transposed,
+    Columns, crossed, lanes, load_columns, singles, store_columns, stored, times, times_add, transposed,
 };
 use crate::dynamics::simd::vector::{Vec3, add, cross, cross_add, dot, scale_add};
 use crate::dynamics::simd::{Four, Lane, Single, Wide};
@@ -130,8 +130,8 @@ fn outward<L: Single>(
         let swing = cross(above, singles(&here.lever));
         let w = add(above, spin);
         let (rotational, first_moment) = turn_inertia::<L::Wide>(body, here);
-        let (w_lanes, h) = (lanes(w), kept(first_moment));
-        let momentum = singles(&kept(times(&rotational, &w_lanes)));
+        let (w_lanes, h) = (lanes(w), stored(first_moment));
+        let momentum = singles(&stored(times(&rotational, &w_lanes)));
         let state = &mut states[i + 1];
         state.w = w_lanes;
         state.velocity = lanes(add(carried, add(swing, slide)));
@@ -250,7 +250,7 @@ fn apply<W: Wide>(kind: Kind, state: &BodyState, mode: &[Four; 2]) -> [Four; 2] 
         moment = times_add(&transposed(cross), &mode[1], moment);
         force = times_add(&load_columns(&state.linear), &mode[1], force);
     }
-    [kept(moment), kept(force)]
+    [stored(moment), stored(force)]
 }
 
 /// Computes the decoupled columns of `U L⁻ᵀ`: with `D = L d Lᵀ` the motion of the joint subtracts `u uᵀ/d` for each of

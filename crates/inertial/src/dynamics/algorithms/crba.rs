@@ -5,7 +5,7 @@ use crate::dynamics::algorithms::composite::Composite;
 use crate::dynamics::algorithms::placement::{AXES, Placed, Placement, place, turn_inertia, turn_modes};
 use crate::dynamics::algorithms::tree_constants::TreeConstants;
 use crate::dynamics::displacement::Kind;
-use crate::dynamics::simd::columns::{Columns, kept, load_columns, singles, store_columns, times};
+use crate::dynamics::simd::columns::{Columns, load_columns, singles, store_columns, stored, times};
 use crate::dynamics::simd::vector::{Vec3, add, cross, cross_add, dot, scale};
 use crate::dynamics::simd::{Four, Lane, Plain, Single, dispatch};
 use crate::dynamics::{Workspace, expect_len};
@@ -145,7 +145,7 @@ fn free_block<L: Single>(composite: &Composite, axes: &[Four; 3], v: usize, n: u
     for j in 0..3 {
         h[j] = dot(singles(&axes[j]), moment);
         add_entry(out, n, v + j, v + j, L::splat(composite.mass));
-        let column = singles::<L>(&kept(times(&rotational, &axes[j])));
+        let column = singles::<L>(&stored(times(&rotational, &axes[j])));
         add_entry(out, n, v + 3 + j, v + 3 + j, dot(singles(&axes[j]), column));
         for i in 0..j {
             add_pair(out, n, v + 3 + i, v + 3 + j, dot(singles(&axes[i]), column));
@@ -166,10 +166,12 @@ fn accelerate<L: Single>(kind: Kind, composite: &Composite, mode: &[Four; 2]) ->
     let rotational: Columns<L::Wide> = load_columns(&composite.rotational);
     let (z, l) = (singles::<L>(&mode[0]), singles::<L>(&mode[1]));
     match kind {
-        Kind::Revolute => Wrench { moment: singles(&kept(times(&rotational, &mode[0]))), force: cross(z, h) },
+        Kind::Revolute => {
+            Wrench { moment: singles(&stored(times(&rotational, &mode[0]))), force: cross(z, h) }
+        }
         Kind::Prismatic => Wrench { moment: cross(h, l), force: scale(L::splat(composite.mass), l) },
         Kind::Free | Kind::General => Wrench {
-            moment: cross_add(h, l, singles(&kept(times(&rotational, &mode[0])))),
+            moment: cross_add(h, l, singles(&stored(times(&rotational, &mode[0])))),
             force: add(cross(z, h), scale(L::splat(composite.mass), l)),
         },
     }
@@ -231,7 +233,7 @@ fn shifted<L: Single>(composite: &Composite, lever: &Four) -> (Columns<L::Wide>,
     let mass = L::Wide::splat(composite.mass);
     // With g = h + m d/2 the shift is 2 (d·g) 1 − d gᵀ − g dᵀ.
     let g = (mass * L::Wide::splat(0.5)).mul_add(d, h);
-    let arm = kept(g);
+    let arm = stored(g);
     let mut diagonal = 0.0;
     let product = dot(singles::<L>(lever), singles(&arm));
     (product + product).store(&mut diagonal);

@@ -6,7 +6,7 @@
 use crate::dynamics::algorithms::tree_constants::{BodyConstants, TreeConstants};
 use crate::dynamics::displacement::{Kind, Turn};
 use crate::dynamics::inverse::rnea::{quaternion, turn_single};
-use crate::dynamics::simd::columns::{Columns, kept, load_columns, store_columns, times};
+use crate::dynamics::simd::columns::{Columns, load_columns, store_columns, stored, times};
 use crate::dynamics::simd::{Four, Lane, Single, Wide};
 use crate::spatial::Pose;
 
@@ -79,7 +79,7 @@ pub(crate) fn place<L: Single>(
             x.store(&mut number);
             origin = L::Wide::splat(number).mul_add(L::Wide::load(&body.slides[k]), origin);
         }
-        let origin = kept(origin);
+        let origin = stored(origin);
         let parent = &memory.placed[body.parent];
         let axes: Columns<L::Wide> = load_columns(&parent.axes);
         let lever = times(&axes, &origin);

@@ -169,7 +169,7 @@ impl<'m> ClosedMechanism<'m> {
                 Vec::new()
             }
             Some(Remaining::Singular(motions)) => {
-                warnings.push(left(&motions));
+                warnings.push(singular_assembly(&motions));
                 motions
             }
         };
@@ -330,7 +330,7 @@ fn lock(mechanism: &Mechanism, body: usize, q: &[f64]) -> LoopJoint {
 }
 
 /// Returns the warning about a singular configuration of the model that is not used.
-fn left(motions: &[MotionKind]) -> String {
+fn singular_assembly(motions: &[MotionKind]) -> String {
     let singular = "the assembly configuration is singular";
     match motions {
         [] | [_] => format!("{singular}: a regular configuration near it is used instead"),

@@ -242,7 +242,7 @@ impl<'a, 'm> Branching<'a, 'm> {
         let mut out: Vec<DVector<f64>> = Vec::new();
         for _ in 0..STARTS * n {
             let mut x = DVector::from_fn(n, |_, _| f64::random(&mut source));
-            if self.vanish(&mut x)? && out.iter().all(|y| (y - &x).norm().min((y + &x).norm()) > SAME) {
+            if self.find_zero(&mut x)? && out.iter().all(|y| (y - &x).norm().min((y + &x).norm()) > SAME) {
                 out.push(x);
                 if out.len() == MOST_DIRECTIONS {
                     break;
@@ -253,7 +253,7 @@ impl<'a, 'm> Branching<'a, 'm> {
     }
 
     /// Solves for a zero of the forms by Gauss–Newton with `x` kept at unit length; returns whether it converged.
-    fn vanish(&self, x: &mut DVector<f64>) -> Result<bool> {
+    fn find_zero(&self, x: &mut DVector<f64>) -> Result<bool> {
         let mut left = f64::INFINITY;
         for _ in 0..60 {
             let length = x.norm();

@@ -129,14 +129,14 @@ fn outward<L: Lane<Memory = Four>>(
     let zero = [Four::default(); 3];
     let start = Motion::<L>::load(&scratch.wide.states[0]);
     memory.nodes[0] = NodeMemory::default();
-    keep(start, &mut memory.nodes[0].motion);
+    store_motion(start, &mut memory.nodes[0].motion);
     memory.mode_gradients.fill([zero; 2]);
     for (k, node) in tables.nodes.iter().enumerate() {
-        let parent = recall::<L>(&memory.nodes[node.parent].motion);
+        let parent = load_motion::<L>(&memory.nodes[node.parent].motion);
         let (rotation, origin) = place::<L>(node, &scratch.wide.sin, &scratch.wide.cos, q);
         let motion = advance(tables, node, &rotation, origin, &parent, v, a);
         let own = &mut memory.nodes[k + 1];
-        keep(motion, &mut own.motion);
+        store_motion(motion, &mut own.motion);
         for i in 0..3 {
             store3(rotation[i], &mut own.rotation[i]);
         }
@@ -197,8 +197,8 @@ fn inward<L: Lane<Memory = Four>>(
 ) {
     let zero = [L::splat(0.0); 3];
     let own = memory.nodes[k + 1];
-    let motion = recall::<L>(&own.motion);
-    let mut bar = recall::<L>(&own.gradient);
+    let motion = load_motion::<L>(&own.motion);
+    let mut bar = load_motion::<L>(&own.gradient);
     let (first, count) = memory.lists[k];
     if node.parameters > 0 {
         for e in 0..count {
@@ -260,7 +260,7 @@ fn inward<L: Lane<Memory = Four>>(
         t = scale_add(v, splat3(&mode[0]), t);
         s = scale_add(v, splat3(&mode[1]), s);
     }
-    let parent = recall::<L>(&memory.nodes[node.parent].motion);
+    let parent = load_motion::<L>(&memory.nodes[node.parent].motion);
     let carried = cross_add(parent.dw, origin, cross_add(parent.w, cross(parent.w, origin), parent.d));
     let (w0, dw0, d0) =
         (tr_mul(&rotation, parent.w), tr_mul(&rotation, parent.dw), tr_mul(&rotation, carried));
@@ -275,8 +275,8 @@ fn inward<L: Lane<Memory = Four>>(
     shifted = cross_add(u, parent.dw, cross_add(parent.w, cross(parent.w, u), shifted));
     if node.parent > 0 {
         let above = &mut memory.nodes[node.parent].gradient;
-        let old = recall::<L>(above);
-        keep(
+        let old = load_motion::<L>(above);
+        store_motion(
             Motion {
                 w: add(old.w, add(up.w, swing(u, parent.w, origin))),
                 dw: add(old.dw, cross_add(origin, u, up.dw)),
@@ -338,12 +338,12 @@ fn sub<L: Lane>(a: Vec3<L>, b: Vec3<L>) -> Vec3<L> {
 }
 
 #[inline(always)]
-fn recall<L: Lane<Memory = Four>>(from: &[[Four; 3]; 3]) -> Motion<L> {
+fn load_motion<L: Lane<Memory = Four>>(from: &[[Four; 3]; 3]) -> Motion<L> {
     Motion { w: load3::<L>(&from[0]), dw: load3::<L>(&from[1]), d: load3::<L>(&from[2]) }
 }
 
 #[inline(always)]
-fn keep<L: Lane<Memory = Four>>(motion: Motion<L>, to: &mut [[Four; 3]; 3]) {
+fn store_motion<L: Lane<Memory = Four>>(motion: Motion<L>, to: &mut [[Four; 3]; 3]) {
     store3(motion.w, &mut to[0]);
     store3(motion.dw, &mut to[1]);
     store3(motion.d, &mut to[2]);

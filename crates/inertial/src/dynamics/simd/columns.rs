@@ -51,7 +51,7 @@ pub(crate) fn transposed<W: Wide>(m: Columns<W>) -> Columns<W> {
 
 /// Writes a register to memory.
 #[inline(always)]
-pub(crate) fn kept<W: Wide>(x: W) -> Four {
+pub(crate) fn stored<W: Wide>(x: W) -> Four {
     let mut out = Four::default();
     x.store(&mut out);
     out

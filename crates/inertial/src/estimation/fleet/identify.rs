@@ -164,11 +164,11 @@ pub fn identify_fleet(
             payload = Some(found);
         }
         let values = values(equations, &shared, shifted.as_slice(), own)?;
-        let judged = validate(equations, robot, &values)?;
+        let validation = validate(equations, robot, &values)?;
         members.push(Member {
             joints: joints(equations, &estimated, &values, None, &common.rotors),
-            residuals: judged.joints,
-            relative_rms: judged.relative_rms,
+            residuals: validation.joints,
+            relative_rms: validation.relative_rms,
             payload,
         });
     }

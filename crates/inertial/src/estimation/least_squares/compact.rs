@@ -36,7 +36,7 @@ impl Summary {
             stored.left_out = (factor.left_out.rows > 0).then(|| compact(&factor.left_out, &reference));
             stored.reference = reference;
         }
-        out.seal();
+        out.set_checksum();
         CompactSummary(out)
     }
 }

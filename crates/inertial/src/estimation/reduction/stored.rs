@@ -139,7 +139,7 @@ struct StoredLag {
 
 impl Stored {
     /// Sets the checksum of the content.
-    pub fn seal(&mut self) {
+    pub fn set_checksum(&mut self) {
         self.checksum = self.digest();
     }
 
@@ -243,7 +243,7 @@ impl From<Summary> for Stored {
             logs: summary.sources,
             checksum: String::new(),
         };
-        out.seal();
+        out.set_checksum();
         out
     }
 }

@@ -119,9 +119,9 @@ impl<T: Number> Graph<T> {
 
     /// Propagates fixed points and points of constant height from body to body until nothing changes.
     pub fn spread(&mut self) {
-        let weightless = self.gravity.iter().all(T::is_zero);
+        let no_gravity = self.gravity.iter().all(T::is_zero);
         self.classes[0] = Class { fixed: Points::all(), level: Points::all() };
-        if weightless {
+        if no_gravity {
             self.classes.iter_mut().for_each(|c| c.level = Points::all());
         }
         let gravity = self.gravity.push(T::zero());

@@ -38,31 +38,31 @@ impl<const N: usize> Relations<N> {
                 && g.class == class
                 && down.class != was
             {
-                let off = largest(&direction.cross(&old.directions[down.class]));
-                out.push(angle(item, "axis parallel to gravity".into(), off));
+                let error = largest(&direction.cross(&old.directions[down.class]));
+                out.push(angle(item, "axis parallel to gravity".into(), error));
             }
             let Some(&(head, _)) = heads.iter().find(|h| h.1 == class) else {
                 heads.push((item, class));
                 continue;
             };
             if let Some(other) = theirs[head].filter(|&other| other != was) {
-                let off = largest(&direction.cross(&old.directions[other]));
-                out.push(angle(item, format!("axis parallel to that of {}", name(head)), off));
+                let error = largest(&direction.cross(&old.directions[other]));
+                out.push(angle(item, format!("axis parallel to that of {}", name(head)), error));
             }
         }
         for (n, &(item, class)) in heads.iter().enumerate() {
             for &(head, other) in &heads[..n] {
                 let [Some(a), Some(b)] = [theirs[item], theirs[head]] else { continue };
                 if self.at_right_angles(class, other) && !before.at_right_angles(a, b) {
-                    let off = old.directions[a].dot(&old.directions[b]).weight();
-                    out.push(angle(item, format!("axis at right angles to that of {}", name(head)), off));
+                    let error = old.directions[a].dot(&old.directions[b]).weight();
+                    out.push(angle(item, format!("axis at right angles to that of {}", name(head)), error));
                 }
             }
         }
         let view = View { directions: own.directions.clone(), points: old.points.clone() };
         for equation in self.equations.iter().filter(|e| e.is_plain()) {
-            let off = missed(equation, &view);
-            if off <= DOUBLES {
+            let error = residual(equation, &view);
+            if error <= DOUBLES {
                 continue;
             }
             let others: Vec<String> = equation.terms[1..].iter().map(|t| name(t.0)).collect();
@@ -77,7 +77,7 @@ impl<const N: usize> Relations<N> {
                 ([one, two, three], _) => format!("offset from {one} equal to that of {two} from {three}"),
                 _ => continue,
             };
-            let (joint, moved) = (name(equation.terms[0].0), off * unit);
+            let (joint, moved) = (name(equation.terms[0].0), error * unit);
             out.push(AssumedRelation { joint, relation, moved, unit: "m" });
         }
         // Several axes of one joint have the same name.
@@ -97,7 +97,7 @@ fn largest<const N: usize>(v: &nalgebra::Vector3<Wide<N>>) -> f64 {
 }
 
 /// Returns the residual of an equation at the points.
-fn missed<const N: usize>(equation: &Equation, view: &View<Wide<N>>) -> f64 {
+fn residual<const N: usize>(equation: &Equation, view: &View<Wide<N>>) -> f64 {
     let sum = equation.terms.iter().fold(nalgebra::Vector3::zeros(), |sum, &(item, factor)| match factor {
         Factor::Sign(sign) => sum + view.points[item] * Wide::from_i64(sign),
         Factor::Ratio(..) | Factor::Turn(..) => sum,

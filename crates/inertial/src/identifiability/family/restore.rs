@@ -179,8 +179,8 @@ impl<const N: usize> Relations<N> {
         for (l, joint) in out.loops.iter_mut().enumerate() {
             let item = &self.items[world.len() + l];
             let sides = [joint.predecessor, joint.successor];
-            let olds = [of(&poses, sides[0]) * joint.ends[0], of(&poses, sides[1]) * joint.ends[1]];
-            let old = olds[1].rotation;
+            let old_poses = [of(&poses, sides[0]) * joint.ends[0], of(&poses, sides[1]) * joint.ends[1]];
+            let old = old_poses[1].rotation;
             let (rotation, closing) = match joint.closing {
                 Closing::Fixed => (old, Closing::Fixed),
                 Closing::Free(pivoting, frame, pitch) => {
