@@ -216,16 +216,19 @@ fn in_words(name: &str) -> Option<Stated<'_>> {
             let is_end = end == parts.len() && !rest.is_empty() && (texts.len() > 1 || !has_number);
             let rest = if is_end { rest } else { name };
             // The number of a joint may follow without a separator: `q_deg1`.
-            let letters = |word: &str| word.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+            let letter_count = |word: &str| word.trim_end_matches(|c: char| c.is_ascii_digit()).len();
             let no_unit =
-                |word: &str| NO_UNITS.contains(&word[..letters(word)].to_ascii_lowercase().as_str());
+                |word: &str| NO_UNITS.contains(&word[..letter_count(word)].to_ascii_lowercase().as_str());
             let unit = match &texts[..] {
                 [hertz] if is_counted && hertz.eq_ignore_ascii_case("hz") => continue,
-                [word] if no_unit(word) => StatedUnit::Unknown(&name[start..start + letters(word)]),
-                [word] => match word_unit(&word[..letters(word)], is_last && letters(word) == word.len()) {
-                    Some(unit) => StatedUnit::Known(unit),
-                    None => continue,
-                },
+                [word] if no_unit(word) => StatedUnit::Unknown(&name[start..start + letter_count(word)]),
+                [word] => {
+                    match word_unit(&word[..letter_count(word)], is_last && letter_count(word) == word.len())
+                    {
+                        Some(unit) => StatedUnit::Known(unit),
+                        None => continue,
+                    }
+                }
                 [per, mille] if per.eq_ignore_ascii_case("per") && *mille == "mille" => {
                     StatedUnit::Unknown(&name[start..parts[end - 1].end])
                 }
@@ -241,7 +244,9 @@ fn in_words(name: &str) -> Option<Stated<'_>> {
             };
             // A name that is only a unit has no quantity.
             let is_whole = first == 0 && end == parts.len();
-            if !is_whole || (texts.len() == 1 && units::spelling(&texts[0][..letters(texts[0])]).is_none()) {
+            if !is_whole
+                || (texts.len() == 1 && units::spelling(&texts[0][..letter_count(texts[0])]).is_none())
+            {
                 return Some(Stated { rest, unit });
             }
         }
