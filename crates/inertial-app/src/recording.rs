@@ -172,7 +172,7 @@ impl Recording {
             data.blocks = Some(plan.after(before));
             before += data.len() - data.beyond[0] - data.beyond[1];
             if let Some((excerpt, samples)) = &mut excerpt {
-                excerpt.add(&data, step, all / *samples)?;
+                excerpt.add(equations, &data, step, all / *samples)?;
             }
             Ok(out.continue_with(&Summary::new(equations, &data)?)?)
         })?;

@@ -43,6 +43,17 @@ fn designs_come_with_a_certificate() {
     );
 }
 
+/// Identification estimates offsets, but designs do not consider them by default.
+#[test]
+fn offsets_that_make_a_design_poor_are_noted() {
+    let note = "with unknown offsets of the torques";
+    let has = |run: common::Run| run.json()["warnings"].to_string().contains(note);
+    // The mass of the vertical slide acts mainly through its constant weight, which an offset imitates.
+    assert!(has(design("builtin:scara", &["--json"])));
+    assert!(!has(design("builtin:scara", &["--offset", "--json"])));
+    assert!(!has(design("builtin:arm7", &["--json"])));
+}
+
 #[test]
 fn motion_files_contain_the_designed_motion() {
     let folder = Folder::new();

@@ -24,6 +24,7 @@ mod identify_lag;
 mod identify_loops;
 mod identify_out;
 mod identify_prior;
+mod identify_torque_errors;
 mod limits;
 mod lock;
 mod messages;

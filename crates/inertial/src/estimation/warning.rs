@@ -47,8 +47,8 @@ pub enum Warning {
         /// Number of reversals that are needed.
         needed: usize,
     },
-    /// Mechanism with loops, a floating base or joints of several coordinates, whose errors of model and sensors are not searched for.
-    NoDiagnosis,
+    /// Mechanism with loops, a floating base, ball joints or a base wrench: only errors of the torques are searched for.
+    OnlyTorquesDiagnosed,
     /// Combinations of unknowns that the motion does not excite.
     NotExcited {
         /// Number of combinations.
@@ -185,7 +185,7 @@ impl Coded for Warning {
             Self::RotorsNotSeparated { .. } => "rotors-not-separated",
             Self::ShortLog { .. } => "short-log",
             Self::NotDiagnosed { .. } => "not-diagnosed",
-            Self::NoDiagnosis => "no-diagnosis",
+            Self::OnlyTorquesDiagnosed => "only-torques-diagnosed",
             Self::NotExcited { .. } => "not-excited",
             Self::NotMeasured { .. } => "not-measured",
             Self::GuessedPrior { .. } => "guessed-prior",
@@ -245,9 +245,9 @@ impl fmt::Display for Warning {
                 f,
                 "no joint reverses {needed} times in the log: lags, zeros, lengths and gravity are not checked; record a longer motion"
             ),
-            Self::NoDiagnosis => f.write_str(
-                "lags, zeros, lengths, gravity, signs and the order of the torques are not checked for mechanisms with loops, a \
-                 floating base or joints of several coordinates",
+            Self::OnlyTorquesDiagnosed => f.write_str(
+                "zeros, lengths, a tilt of the base and exchanged or negated motions are not checked for mechanisms with loops, a \
+                 floating base, ball joints or a base wrench",
             ),
             Self::NotExcited { missing, of, kind, names } => {
                 let named = names[..names.len().min(NAMED)].join(", ");

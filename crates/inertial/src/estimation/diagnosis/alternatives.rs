@@ -14,6 +14,7 @@ use crate::estimation::joint_model::terms::{JointTerms, Motor};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, stacked};
 use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::summary::Summary;
+use crate::identifiability::Measured;
 use crate::mechanism::{Body, BodyKind, JointType, Mechanism};
 
 /// Number of samples that is sufficient to compare interpretations.
@@ -109,15 +110,15 @@ pub(crate) fn better_interpretation(
     tried: Tried,
 ) -> Result<Option<BetterInterpretation>> {
     let mechanism = equations.mechanism();
-    let nv = mechanism.nv();
+    let rows = equations.channels.len();
     let interpretations = match tried {
-        Tried::All => interpretations(mechanism, &excerpt.keep),
+        Tried::All => interpretations(equations, &excerpt.keep),
         Tried::Inconspicuous => {
             let opposite = Some(-mechanism.gravity()).filter(|g| g.norm() > 0.0).map(Interpretation::Gravity);
-            opposite.into_iter().chain(turned_zeros(mechanism)).collect()
+            opposite.into_iter().chain(turned_zeros(equations)).collect()
         }
     };
-    if nv > MOST || interpretations.is_empty() {
+    if equations.joint_forces().len() > MOST || interpretations.is_empty() {
         return Ok(None);
     }
     let few = excerpt.thinned((excerpt.len() / FEW_SAMPLES).max(1));
@@ -149,13 +150,13 @@ pub(crate) fn better_interpretation(
         // Only for turned zeros: inconsistent bodies explain a wrong sign, so the residual of unconstrained bodies does not show it.
         if tried == Tried::Inconspicuous && !by_gravity {
             // The residual of one joint must fall, so the mean square of all joints falls by at least half of its share.
-            let least_fall = 0.5 * (1.0 - fall * fall) / nv as f64;
-            let weighted = weighted_residual(own, &interpreted(&few, nv, interpretation), &weights)?;
+            let least_fall = 0.5 * (1.0 - fall * fall) / rows as f64;
+            let weighted = weighted_residual(own, &interpreted(&few, rows, interpretation), &weights)?;
             if weighted.powi(2) > (1.0 - least_fall) * weighted_as_given.powi(2) {
                 continue;
             }
         }
-        let residuals = residual(own, &interpreted(&excerpt, nv, interpretation), wanted, is_worth)?;
+        let residuals = residual(own, &interpreted(&excerpt, rows, interpretation), wanted, is_worth)?;
         if let Some(residuals) = residuals {
             most = ratio(residuals);
             best = Some(BetterInterpretation { interpretation, residuals, as_given });
@@ -171,12 +172,17 @@ fn with_drives_of<'m>(
     terms: JointTerms,
 ) -> Result<Equations<'m>> {
     let drives = equations.motors().iter().map(|motor| Motor { stribeck: None, ..motor.clone() });
-    Ok(Equations::new(mechanism, terms, equations.snap())?.with_motors(drives.collect()))
+    let measured = if equations.has_base_wrench() { Measured::Both } else { Measured::JointTorques };
+    let own = Equations::measuring(mechanism, terms, equations.snap(), measured)?;
+    Ok(own.with_motors(drives.collect()))
 }
 
-/// Returns all interpretations, the simplest first. `keep` marks the torques that are used in each sample.
-fn interpretations(mechanism: &Mechanism, keep: &[bool]) -> Vec<Interpretation> {
-    let (gravity, nv) = (mechanism.gravity(), mechanism.nv());
+/// Returns all interpretations, the simplest first; those of positions for simple trees only. `keep` marks the forces that are used in
+/// each sample.
+fn interpretations(equations: &Equations<'_>, keep: &[bool]) -> Vec<Interpretation> {
+    let (gravity, rows) = (equations.mechanism().gravity(), equations.channels.len());
+    let moves = equations.is_simple_tree();
+    let joints: Vec<usize> = equations.joint_forces().into_iter().map(|joint| joint.row).collect();
     let mut out = vec![Interpretation::NegatedTorque(None)];
     let size = gravity.norm();
     if size > 0.0 {
@@ -184,51 +190,54 @@ fn interpretations(mechanism: &Mechanism, keep: &[bool]) -> Vec<Interpretation> 
         let directions = axes.into_iter().flat_map(|axis| [axis, -axis]).map(|axis| size * axis);
         out.extend(directions.filter(|g| (g - gravity).norm() > 0.1 * size).map(Interpretation::Gravity));
     }
-    for i in 0..nv {
-        out.extend([
-            Interpretation::NegatedTorque(Some(i)),
-            Interpretation::NegatedMotion(i),
-            Interpretation::ReversedAxis(i),
-        ]);
+    for &i in &joints {
+        out.push(Interpretation::NegatedTorque(Some(i)));
+        if moves {
+            out.extend([Interpretation::NegatedMotion(i), Interpretation::ReversedAxis(i)]);
+        }
     }
-    out.extend(turned_zeros(mechanism));
-    for i in 0..nv {
-        for j in i + 1..nv {
+    out.extend(turned_zeros(equations));
+    for (k, &i) in joints.iter().enumerate() {
+        for &j in &joints[k + 1..] {
             // Exchanged torques leave only the samples at which both are used. If these are few, the residual is small
             // because the rows are missing.
             let count =
-                |used: &dyn Fn(&[bool]) -> bool| keep.chunks_exact(nv).filter(|row| used(row)).count();
+                |used: &dyn Fn(&[bool]) -> bool| keep.chunks_exact(rows).filter(|row| used(row)).count();
             let (either, both) = (count(&|row| row[i] || row[j]), count(&|row| row[i] && row[j]));
             if 2 * both > either {
                 out.push(Interpretation::ExchangedTorques(i, j));
             }
-            out.push(Interpretation::ExchangedMotions(i, j));
+            if moves {
+                out.push(Interpretation::ExchangedMotions(i, j));
+            }
         }
     }
     out
 }
 
-/// Returns the interpretations with the zero of a revolute joint off by quarter turns.
-fn turned_zeros(mechanism: &Mechanism) -> impl Iterator<Item = Interpretation> + '_ {
+/// Returns the interpretations with the zero of a revolute joint off by quarter turns, for simple trees.
+fn turned_zeros(equations: &Equations<'_>) -> impl Iterator<Item = Interpretation> {
+    let mechanism = equations.mechanism();
     let is_revolute = |i: &usize| {
         let is_link = |body: &&Body| body.kind == BodyKind::Link && body.v_range().contains(i);
         mechanism.bodies().iter().filter(is_link).all(|b| matches!(b.joint_type, JointType::Revolute { .. }))
     };
-    let revolute = (0..mechanism.nv()).filter(is_revolute);
-    revolute.flat_map(|i| [1, -1, 2].map(|quarters| Interpretation::TurnedZero(i, quarters)))
+    let count = if equations.is_simple_tree() { mechanism.nv() } else { 0 };
+    let revolute: Vec<usize> = (0..count).filter(is_revolute).collect();
+    revolute.into_iter().flat_map(|i| [1, -1, 2].map(|quarters| Interpretation::TurnedZero(i, quarters)))
 }
 
 /// Returns the samples under another interpretation.
-fn interpreted(excerpt: &Excerpt, nv: usize, interpretation: Interpretation) -> Excerpt {
+fn interpreted(excerpt: &Excerpt, rows: usize, interpretation: Interpretation) -> Excerpt {
     let mut out = excerpt.clone();
-    let each = |all: &mut Vec<f64>, change: &dyn Fn(&mut [f64])| all.chunks_exact_mut(nv).for_each(change);
+    let each = |all: &mut Vec<f64>, change: &dyn Fn(&mut [f64])| all.chunks_exact_mut(rows).for_each(change);
     match interpretation {
         Interpretation::NegatedTorque(None) => out.tau.iter_mut().for_each(|x| *x = -*x),
         Interpretation::NegatedTorque(Some(i)) => each(&mut out.tau, &|row| row[i] = -row[i]),
         Interpretation::ExchangedTorques(i, j) => {
             each(&mut out.tau, &|row| row.swap(i, j));
             out.keep
-                .chunks_exact_mut(nv)
+                .chunks_exact_mut(rows)
                 .for_each(|row| (row[i], row[j]) = (row[i] && row[j], row[i] && row[j]));
         }
         Interpretation::ReversedAxis(i) => {

@@ -10,6 +10,7 @@ use crate::Result;
 use crate::dynamics::InverseDynamics;
 use crate::estimation::diagnosis::deviation::{Deviation, DeviationKind, OtherLength};
 use crate::estimation::diagnosis::excerpt::{Excerpt, LAGS};
+use crate::estimation::diagnosis::joint_forces::JointForce;
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::solution::Solution;
@@ -37,7 +38,7 @@ struct Candidate {
     column: Vec<f64>,
 }
 
-/// Computes the rigid-body forces at all samples, for a motion modified by `change`.
+/// Computes the rigid-body forces of a [simple tree](Equations::is_simple_tree) at all samples, for positions modified by `change`.
 fn rigid(mechanism: &Mechanism, excerpt: &Excerpt, change: impl Fn(&mut [f64])) -> Result<Vec<f64>> {
     let dynamics = InverseDynamics::new(mechanism);
     let (mut scratch, nv) = (dynamics.scratch(), mechanism.nv());
@@ -51,26 +52,53 @@ fn rigid(mechanism: &Mechanism, excerpt: &Excerpt, change: impl Fn(&mut [f64])) 
     Ok(out)
 }
 
-/// Computes the columns of all deviations at the estimated parameters.
-fn candidates(
+/// Computes the columns of errors of the torques: their lag, and the lag, the gain and a spring of each joint.
+fn candidates_of_torques(
+    equations: &Equations<'_>,
+    excerpt: &Excerpt,
+    [predicted, rate]: [&[f64]; 2],
+) -> Vec<Candidate> {
+    let (rows, nq) = (equations.channels.len(), excerpt.q.len() / excerpt.count.max(1));
+    let (names, joints) = (equations.force_names(), equations.joint_forces());
+    // τ(t) = f(t − lag) is about f − lag ḟ. The derivative of measured torques would correlate with their noise and bias the lag
+    // towards zero.
+    let late: Vec<f64> = rate.iter().map(|x| -x).collect();
+    let mut out = vec![Candidate { kind: DeviationKind::Lag, of: None, column: late.clone() }];
+    let positions = |place: usize| excerpt.q.iter().skip(place).step_by(nq);
+    let ranges: Vec<f64> = joints.iter().map(|joint| range(positions(joint.position))).collect();
+    let widest = ranges.iter().copied().fold(0.0, f64::max);
+    for (&JointForce { row, position }, range) in joints.iter().zip(ranges) {
+        let mut push = |kind: DeviationKind, value: &dyn Fn(usize) -> f64| {
+            let own = |k: usize| if k % rows == row { value(k) } else { 0.0 };
+            let column = (0..excerpt.tau.len()).map(own).collect();
+            out.push(Candidate { kind, of: Some(names[row].clone()), column });
+        };
+        if rows > 1 {
+            push(DeviationKind::JointLag, &|k| late[k]);
+        }
+        push(DeviationKind::Gain, &|k| predicted[k]);
+        if range >= HELD * widest {
+            // The unknowns contain no offset if the data need none: the column is that of the position about its mean.
+            let mean = positions(position).sum::<f64>() / excerpt.count.max(1) as f64;
+            push(DeviationKind::Spring, &|k| excerpt.q[k / rows * nq + position] - mean);
+        }
+    }
+    out
+}
+
+/// Computes the columns of errors of positions and of the model at the estimated parameters: tilts of the base, zeros and lengths.
+fn candidates_of_model(
     mechanism: &Mechanism,
     excerpt: &Excerpt,
     parameters: &[f64],
-    [predicted, rate]: [&[f64]; 2],
     lengths: Vec<OtherLength>,
 ) -> Result<Vec<Candidate>> {
-    let (nv, names) = (mechanism.nv(), mechanism.velocity_names());
     let estimated = mechanism.clone().with_parameters(parameters)?;
-    let unchanged = rigid(&estimated, excerpt, |_| {})?;
+    let as_it_is = rigid(&estimated, excerpt, |_| {})?;
     let derivative = |other: Vec<f64>, by: f64| -> Vec<f64> {
-        other.iter().zip(&unchanged).map(|(other, own)| (other - own) / by).collect()
+        other.iter().zip(&as_it_is).map(|(other, own)| (other - own) / by).collect()
     };
-    // τ(t) = f(t − lag) is about f − lag ḟ. The derivative of measured torques would correlate with their noise and bias the lag
-    // towards zero.
-    let mut out =
-        vec![Candidate { kind: DeviationKind::Lag, of: None, column: rate.iter().map(|x| -x).collect() }];
-    let ranges: Vec<f64> = (0..nv).map(|joint| range(excerpt.q.iter().skip(joint).step_by(nv))).collect();
-    let widest = ranges.iter().copied().fold(0.0, f64::max);
+    let mut out = Vec::new();
     let gravity = mechanism.gravity();
     if gravity.norm() > 0.0 {
         for (name, axis) in [("x", Vector3::x()), ("y", Vector3::y())] {
@@ -83,39 +111,10 @@ fn candidates(
             });
         }
     }
-    for (joint, name) in names.iter().enumerate() {
+    for (joint, name) in mechanism.velocity_names().into_iter().enumerate() {
         let moved = rigid(&estimated, excerpt, |q| q[joint] += STEP)?;
         // With a zero error, the measured positions are too high: the true forces are those of lower positions.
-        out.push(Candidate {
-            kind: DeviationKind::Zero,
-            of: Some(name.clone()),
-            column: derivative(moved, -STEP),
-        });
-        let own = |(k, x): (usize, &f64)| if k % nv == joint { *x } else { 0.0 };
-        if nv > 1 {
-            let late = |(k, x): (usize, &f64)| if k % nv == joint { -x } else { 0.0 };
-            out.push(Candidate {
-                kind: DeviationKind::JointLag,
-                of: Some(name.clone()),
-                column: rate.iter().enumerate().map(late).collect(),
-            });
-        }
-        out.push(Candidate {
-            kind: DeviationKind::Gain,
-            of: Some(name.clone()),
-            column: predicted.iter().enumerate().map(own).collect(),
-        });
-        if ranges[joint] < HELD * widest {
-            continue;
-        }
-        // The unknowns contain no offset if the data need none: the column is that of the position about its mean.
-        let mean = excerpt.q.iter().skip(joint).step_by(nv).sum::<f64>() / excerpt.count.max(1) as f64;
-        let about_mean = |(k, x): (usize, &f64)| if k % nv == joint { *x - mean } else { 0.0 };
-        out.push(Candidate {
-            kind: DeviationKind::Spring,
-            of: Some(name.clone()),
-            column: excerpt.q.iter().enumerate().map(about_mean).collect(),
-        });
+        out.push(Candidate { kind: DeviationKind::Zero, of: Some(name), column: derivative(moved, -STEP) });
     }
     for other in lengths {
         let changed = rigid(&other.mechanism.with_parameters(parameters)?, excerpt, |_| {})?;
@@ -139,13 +138,13 @@ fn range<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
 /// Returns the columns of viscous friction of the joints whose joint model has none. Friction that was left out because of a lag would
 /// make the estimate of the lag wrong: both change the force in proportion to a speed.
 fn omitted_viscous(equations: &Equations<'_>, excerpt: &Excerpt) -> Vec<Vec<f64>> {
-    let nv = equations.mechanism().nv();
-    let omitted = (0..nv).filter(|&joint| !equations.terms.contains(&(joint, Term::Viscous)));
+    let (rows, nv) = (equations.channels.len(), equations.coordinates());
+    let joints = equations.joint_forces().into_iter().map(|joint| joint.row);
     let column = |joint: usize| {
-        let own = |(k, v): (usize, &f64)| if k % nv == joint { *v } else { 0.0 };
-        excerpt.v.iter().enumerate().map(own).collect()
+        let own = |k: usize| if k % rows == joint { excerpt.v[k / rows * nv + joint] } else { 0.0 };
+        (0..excerpt.tau.len()).map(own).collect()
     };
-    omitted.map(column).collect()
+    joints.filter(|&joint| !equations.terms.contains(&(joint, Term::Viscous))).map(column).collect()
 }
 
 /// Estimate whose errors are searched for.
@@ -170,7 +169,10 @@ pub(crate) fn deviations(
     let data = excerpt.measurements(equations)?;
     let predicted = equations.predict(&data, values)?.force;
     let rate = excerpt.predicted_rate(equations, values)?;
-    let candidates = candidates(equations.mechanism(), excerpt, parameters, [&predicted, &rate], lengths)?;
+    let mut candidates = candidates_of_torques(equations, excerpt, [&predicted, &rate]);
+    if equations.is_simple_tree() {
+        candidates.extend(candidates_of_model(equations.mechanism(), excerpt, parameters, lengths)?);
+    }
     let (n, first_later) = (equations.len(), equations.len() + candidates.len());
     let later: Vec<Vec<f64>> = (0..LAGS.len()).map(|k| excerpt.later(k)).collect();
     let omitted = omitted_viscous(equations, excerpt);

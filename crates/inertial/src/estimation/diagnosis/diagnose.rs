@@ -81,7 +81,8 @@ impl DeviationKind {
 }
 
 /// Diagnoses a result of these equations (the [chosen](Equations::chosen) ones) from samples of its logs: adds deviations, and
-/// reasons where the verdict needs them. Results of mechanisms with loops or with joints of several coordinates get a warning only.
+/// reasons where the verdict needs them. For mechanisms with loops, a floating base, ball joints or a base wrench, only errors of the
+/// torques are diagnosed, and a warning says so.
 pub fn diagnose(
     equations: &Equations<'_>,
     result: &mut Identification,
@@ -90,13 +91,13 @@ pub fn diagnose(
     options: &IdentifyOptions,
 ) -> Result<()> {
     let mechanism = equations.mechanism();
-    if !can_diagnose(equations, excerpt) {
-        if excerpt.len() >= FEWEST {
-            result.warnings.push(Warning::NoDiagnosis);
-        }
+    if excerpt.len() < FEWEST {
         return Ok(());
     }
-    let names = equations.row_names();
+    if !equations.is_simple_tree() {
+        result.warnings.push(Warning::OnlyTorquesDiagnosed);
+    }
+    let names = equations.force_names();
     let prior = options.prior(mechanism)?;
     // Bodies with reversed centres of mass explain much of a reversed gravity: it is tested for every log.
     let suspicious = is_suspicious(result.fit_relative_rms, &result.fit)
@@ -116,8 +117,14 @@ pub fn diagnose(
         || better_interpretation(equations, excerpt, &wanted, tried),
         || in_both_bands(equations, excerpt, estimate, lengths),
     );
-    let found = found?;
-    if let Some(better) = better? {
+    let (mut better, found) = (better?, found?);
+    let deviation = named(&found, names.len()).filter(|_| !is_short);
+    // Exchanged torques of equal legs can look like a wrong gain.
+    let is_of_torque = |d: &Deviation| matches!(d.kind, DeviationKind::Gain | DeviationKind::Spring);
+    if better.is_none() && tried == Tried::Inconspicuous && deviation.is_some_and(is_of_torque) {
+        better = better_interpretation(equations, excerpt, &wanted, Tried::All)?;
+    }
+    if let Some(better) = better {
         let (code, what) = described(better.interpretation, &names);
         let percent = |x: f64| format!("{:.0} %", 100.0 * x);
         let BetterInterpretation { residuals, as_given, .. } = better;
@@ -129,9 +136,9 @@ pub fn diagnose(
         let message = format!("{what} {measure} {} instead of {}", percent(new), percent(given));
         result.add_reason(code, Verdict::DoNotUse, &message);
     } else {
-        check_still_joints(result, excerpt, &names);
+        check_still_joints(equations, result, excerpt, &names);
         check_outliers(equations, result, excerpt, &names)?;
-        if let Some(deviation) = named(&found, names.len()).filter(|_| !is_short) {
+        if let Some(deviation) = deviation {
             let (code, message) = reason(deviation);
             result.add_reason(code, Verdict::Doubtful, &message);
         }
@@ -148,14 +155,14 @@ pub fn diagnose_payload(
     result: &mut Identification,
     excerpt: &Excerpt,
 ) -> Result<()> {
-    if !can_diagnose(equations, excerpt) {
+    if !equations.is_simple_tree() || excerpt.len() < FEWEST {
         return Ok(());
     }
     if excerpt.reversals().is_some_and(|most| most < FEWEST_REVERSALS) {
         result.warnings.push(Warning::NotDiagnosed { needed: FEWEST_REVERSALS });
         return Ok(());
     }
-    let names = equations.row_names();
+    let names = equations.force_names();
     let given = equations.mechanism().parameters();
     let parameters = equations.regrouping.expand(&result.values[..equations.rank()], &given)?;
     let noise = noise(result, &names);
@@ -163,14 +170,6 @@ pub fn diagnose_payload(
     let found = in_both_bands(equations, excerpt, estimate, Vec::new())?;
     result.set_deviations(found, names.len());
     Ok(())
-}
-
-/// Returns whether deviations can be computed: for trees with simple joints, from sufficient samples.
-fn can_diagnose(equations: &Equations<'_>, excerpt: &Excerpt) -> bool {
-    let mechanism = equations.mechanism();
-    let is_simple =
-        equations.closed().is_none() && !equations.has_base_wrench() && mechanism.nq() == mechanism.nv();
-    is_simple && excerpt.len() >= FEWEST
 }
 
 /// Returns the standard deviation of the residuals of each force.
@@ -218,7 +217,7 @@ fn named(found: &[Deviation], joints: usize) -> Option<&Deviation> {
 
 /// Compares deviations with those of the low band.
 ///
-/// The lag is replaced by that of the low band if it is clearer there. Noise, stick-slip and vibrations above the band of the motion
+/// A lag is replaced by that of the low band if it is clearer there. Noise, stick-slip and vibrations above the band of the motion
 /// make a lag appear too small and its error too. A fast motion shows it better in the whole band. Noise of positions also looks like
 /// errors of the model, because it is multiplied by the inertia of the bodies. The low band contains little of it, so it must show
 /// such an error too.
@@ -227,12 +226,14 @@ fn with_low_band(mut found: Vec<Deviation>, low: &[Deviation]) -> Vec<Deviation>
     for own in &mut found {
         let Some(other) = low.iter().find(|d| d.kind == own.kind && d.of == own.of) else { continue };
         let agree = own.value * other.value > 0.0;
-        let is_better = if own.kind == DeviationKind::Lag {
-            let (whole, in_low_band) = (own.evidence(), other.evidence());
-            let clearer = whole <= in_low_band.max(EVIDENCE);
-            clearer && (in_low_band < EVIDENCE || (lag_explains_most(other) && agree))
-        } else {
-            !(agree && other.is_evident(EVIDENCE_IN_BOTH, SMALL_SHARE))
+        let (whole, in_low_band) = (own.evidence(), other.evidence());
+        let clearer = whole <= in_low_band.max(EVIDENCE)
+            && (in_low_band < EVIDENCE || (lag_explains_most(other) && agree));
+        let in_both = agree && other.is_evident(EVIDENCE_IN_BOTH, SMALL_SHARE);
+        let is_better = match own.kind {
+            DeviationKind::Lag => clearer,
+            DeviationKind::JointLag => clearer || !in_both,
+            _ => !in_both,
         };
         if is_better {
             *own = other.clone();
@@ -242,8 +243,13 @@ fn with_low_band(mut found: Vec<Deviation>, low: &[Deviation]) -> Vec<Deviation>
 }
 
 /// Reports joints that do not move although their torques are neither small nor those of a joint at rest.
-fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[String]) {
-    let nv = names.len();
+fn check_still_joints(
+    equations: &Equations<'_>,
+    result: &mut Identification,
+    excerpt: &Excerpt,
+    names: &[String],
+) {
+    let nv = equations.coordinates();
     let mut speeds = vec![0.0_f64; nv];
     for row in excerpt.v.chunks_exact(nv) {
         speeds.iter_mut().zip(row).for_each(|(most, v)| *most = most.max(v.abs()));
@@ -285,10 +291,9 @@ fn check_outliers(
         return Ok(());
     }
     let predicted = equations.predict(&excerpt.measurements(equations)?, &result.values)?.force;
-    let nv = names.len();
     let mut found = Vec::new();
-    for (joint, name) in names.iter().enumerate().filter(|(_, name)| large(name)) {
-        let samples = (joint..predicted.len()).step_by(nv).filter(|&k| excerpt.keep[k]);
+    for (row, name) in names.iter().enumerate().filter(|(_, name)| large(name)) {
+        let samples = (row..predicted.len()).step_by(names.len()).filter(|&k| excerpt.keep[k]);
         let mut squares: Vec<f64> = samples.map(|k| (excerpt.tau[k] - predicted[k]).powi(2)).collect();
         squares.sort_by(|a, b| b.total_cmp(a));
         let farthest = (FARTHEST * squares.len() as f64) as usize;

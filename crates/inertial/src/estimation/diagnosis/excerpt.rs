@@ -104,23 +104,36 @@ fn lagged(s: usize, lag: f64, last: usize) -> usize {
 }
 
 impl Excerpt {
-    /// Adds every n-th sample of measurements that are `step` seconds apart, and as many of their low band.
-    pub fn add(&mut self, data: &Measurements<'_>, step: f64, every: usize) -> Result<()> {
+    /// Adds every n-th sample of measurements of the equations that are `step` seconds apart, and as many of their low band.
+    pub fn add(
+        &mut self,
+        equations: &Equations<'_>,
+        data: &Measurements<'_>,
+        step: f64,
+        every: usize,
+    ) -> Result<()> {
         let count = data.len();
         let inner = data.beyond[0].max(1)..(count - data.beyond[1]).min(count.saturating_sub(1));
         let band = Band::new(data);
         self.add_band(&band, step, inner.step_by(every.max(1)));
         // Zero for samples that contain hardly more than the low band.
         let stride = (step * RATE_PER_CUTOFF * LOW_HZ).recip().floor() as usize;
-        // Positions of several coordinates (quaternions) cannot be filtered one by one.
-        if stride > 0 && data.nq() == data.nv() {
-            self.low.get_or_insert_default().add_filtered(&band, step, stride, every)?;
+        if stride > 0 {
+            self.low.get_or_insert_default().add_filtered(equations, &band, step, stride, every)?;
         }
         Ok(())
     }
 
-    /// Adds samples after a low-pass filter, of which one in `stride` is sufficient.
-    fn add_filtered(&mut self, band: &Band<'_>, step: f64, stride: usize, every: usize) -> Result<()> {
+    /// Adds samples after a low-pass filter, of which one in `stride` is sufficient. The signs of quaternions are continuous, so that they
+    /// can be filtered; their lengths do not matter. Nothing is added if a loop does not close at filtered positions.
+    fn add_filtered(
+        &mut self,
+        equations: &Equations<'_>,
+        band: &Band<'_>,
+        step: f64,
+        stride: usize,
+        every: usize,
+    ) -> Result<()> {
         let filter = RowFilter::new(LOW_HZ, step.recip())?;
         let (weights, half) = (filter.weights(), filter.half());
         let centres: Vec<usize> = (half..band.count.saturating_sub(half)).step_by(stride).collect();
@@ -160,7 +173,16 @@ impl Excerpt {
             }
             out
         };
-        let [q, v, a] = [band.q, band.v, band.a].map(|all| smooth(all, &motions));
+        let [mut q, v, a] = [band.q, band.v, band.a].map(|all| smooth(all, &motions));
+        if let Some(closed) = equations.closed() {
+            let mut workspace = closed.workspace();
+            let rows = q.chunks_exact_mut(closed.mechanism().nq());
+            for (q, _) in rows.zip(&motions).filter(|(_, used)| **used) {
+                if closed.close(&mut workspace, q).is_err() {
+                    return Ok(());
+                }
+            }
+        }
         let tau = smooth(band.tau, &forces);
         let signs: Vec<f64> = band.v.iter().map(|v| if *v == 0.0 { 0.0 } else { v.signum() }).collect();
         let signs = smooth(&signs, &motions);
