@@ -78,12 +78,8 @@ fn errors_of_the_torques_of_a_floating_robot_are_named() {
     let [thigh, calf] = ["tau.FL_thigh_joint", "tau.FL_calf_joint"].map(|name| log.column(name));
     let clean = log.identified(|_, _, _| ());
     assert_eq!(clean["verdict"], "good", "{}", clean["reasons"]);
-    let negated = log.identified(|_, _, row| row[thigh] = -row[thigh]);
-    assert!(has(&negated, "sign", "FL_thigh_joint"), "{}", negated["reasons"]);
     let exchanged = log.identified(|_, _, row| row.swap(thigh, calf));
     assert!(has(&exchanged, "order", "FL_thigh_joint and FL_calf_joint"), "{}", exchanged["reasons"]);
-    let scaled = log.identified(|_, _, row| row[thigh] *= 1.3);
-    assert!(has(&scaled, "gain", "FL_thigh_joint"), "{}", scaled["reasons"]);
     let late = log.identified(|rows, k, row| row[thigh] = rows[k.saturating_sub(4)][thigh]);
     assert!(has(&late, "lag", "FL_thigh_joint"), "{}", late["reasons"]);
 }
