@@ -4,6 +4,7 @@
 use std::f64::consts::FRAC_PI_2;
 
 use nalgebra::Vector3;
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::Result;
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit};
@@ -19,7 +20,7 @@ use crate::mechanism::{Body, BodyKind, JointType, Mechanism};
 
 /// Number of samples that is sufficient to compare interpretations.
 const SAMPLES: usize = 400;
-/// Number of samples of the first comparison of turned zeros, which excludes most of them without a fit of consistent bodies.
+/// Number of samples of the first comparison, which excludes most interpretations without a fit of consistent bodies.
 const FEW_SAMPLES: usize = 150;
 /// Ratio of residuals below which an alternative interpretation is reported.
 const FALL: f64 = 0.6;
@@ -126,12 +127,23 @@ pub(crate) fn better_interpretation(
     // Use all standard terms, because the terms were selected with an interpretation that may be wrong.
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
     let plain = with_drives_of(equations, mechanism, terms)?;
-    let Some(as_given) = residual(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
-    let weights = LeastSquares::new(&plain, &summary(&plain, &few)?, Weighting::Weighted)?.weights;
-    let weighted_as_given = weighted_residual(&plain, &few, &weights)?;
+    let Some(given) = Comparison::new(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
+    let as_given = given.residuals;
+    let screening = Screening::new(&plain, &few, &given.values)?;
+    let with_gravity_of = |interpretation| match interpretation {
+        Interpretation::Gravity(gravity) => Some(mechanism.clone().with_gravity(gravity)),
+        _ => None,
+    };
+    let promising = interpretations.into_par_iter().map(|interpretation| {
+        let turned = with_gravity_of(interpretation);
+        let own = turned.as_ref().map(|other| with_drives_of(equations, other, terms)).transpose()?;
+        let passes = screening.passes(own.as_ref().unwrap_or(&plain), interpretation, tried)?;
+        Ok(passes.then_some(interpretation))
+    });
+    let promising = promising.collect::<Result<Vec<Option<Interpretation>>>>()?;
     let mut most = 1.0;
     let mut best: Option<BetterInterpretation> = None;
-    for interpretation in interpretations {
+    for interpretation in promising.into_iter().flatten() {
         let by_gravity =
             tried == Tried::Inconspicuous && matches!(interpretation, Interpretation::Gravity(_));
         let fall = if by_gravity { FALL_OF_GRAVITY } else { FALL };
@@ -141,28 +153,61 @@ pub(crate) fn better_interpretation(
             ratio / fall
         };
         let is_worth = |new: RelativeResiduals| ratio(new) < most;
-        let changed = match interpretation {
-            Interpretation::Gravity(gravity) => Some(mechanism.clone().with_gravity(gravity)),
-            _ => None,
-        };
-        let changed = changed.as_ref().map(|other| with_drives_of(equations, other, terms)).transpose()?;
-        let own = changed.as_ref().unwrap_or(&plain);
-        // Only for turned zeros: inconsistent bodies explain a wrong sign, so the residual of unconstrained bodies does not show it.
-        if tried == Tried::Inconspicuous && !by_gravity {
-            // The residual of one joint must fall, so the mean square of all joints falls by at least half of its share.
-            let least_fall = 0.5 * (1.0 - fall * fall) / rows as f64;
-            let weighted = weighted_residual(own, &interpreted(&few, rows, interpretation), &weights)?;
-            if weighted.powi(2) > (1.0 - least_fall) * weighted_as_given.powi(2) {
-                continue;
-            }
-        }
-        let residuals = residual(own, &interpreted(&excerpt, rows, interpretation), wanted, is_worth)?;
-        if let Some(residuals) = residuals {
+        let turned = with_gravity_of(interpretation);
+        let own = turned.as_ref().map(|other| with_drives_of(equations, other, terms)).transpose()?;
+        let own = own.as_ref().unwrap_or(&plain);
+        let fit = Comparison::new(own, &interpreted(&excerpt, rows, interpretation), wanted, is_worth)?;
+        if let Some(Comparison { residuals, .. }) = fit {
             most = ratio(residuals);
             best = Some(BetterInterpretation { interpretation, residuals, as_given });
         }
     }
     Ok(best)
+}
+
+/// First comparison of interpretations, by the weighted residual of unconstrained bodies. The weights are those of the log as given,
+/// so that an interpretation that disturbs a well explained joint has a much larger residual.
+struct Screening<'a> {
+    samples: &'a Excerpt,
+    weights: Vec<f64>,
+    /// Weighted sums of squared residuals of the log as given, of unconstrained and of consistent bodies.
+    unconstrained: f64,
+    consistent: f64,
+}
+
+impl<'a> Screening<'a> {
+    /// Computes the residuals of the log as given. `consistent` are the unknowns of consistent bodies.
+    fn new(equations: &Equations<'_>, samples: &'a Excerpt, consistent: &[f64]) -> Result<Self> {
+        let summary = summary(equations, samples)?;
+        let weights = LeastSquares::new(equations, &summary, Weighting::Weighted)?.weights;
+        let channels = summary.factors.iter().zip(&equations.channels).zip(&weights);
+        let squares = channels.map(|((factor, channel), weight)| {
+            weight.powi(2) * factor.sums(|k| consistent[channel.unknowns[k]]).residual
+        });
+        let consistent = squares.sum();
+        let unconstrained = weighted_squares(equations, &summary, &weights)?;
+        Ok(Self { samples, weights, unconstrained, consistent })
+    }
+
+    /// Returns whether an interpretation may be much better than the log as given.
+    fn passes(
+        &self,
+        equations: &Equations<'_>,
+        interpretation: Interpretation,
+        tried: Tried,
+    ) -> Result<bool> {
+        let rows = self.weights.len();
+        let summary = summary(equations, &interpreted(self.samples, rows, interpretation))?;
+        let squares = weighted_squares(equations, &summary, &self.weights)?;
+        Ok(match (tried, interpretation) {
+            // The residual of one joint must fall, so the mean square of all joints falls by at least half of its share.
+            (Tried::Inconspicuous, Interpretation::TurnedZero(..)) => {
+                squares <= (1.0 - 0.5 * (1.0 - FALL * FALL) / rows as f64) * self.unconstrained
+            }
+            // Inconsistent bodies explain a wrong sign, so the residual of unconstrained bodies does not show it.
+            _ => squares <= self.consistent.max(self.unconstrained),
+        })
+    }
 }
 
 /// Creates the equations of `mechanism` with the given terms. Drives that turn with two joints in `equations` do so here too.
@@ -270,25 +315,33 @@ fn summary(equations: &Equations<'_>, excerpt: &Excerpt) -> Result<Summary> {
     Ok(Summary::new(equations, &data)?.without_differences())
 }
 
-/// Computes the norm of the weighted residuals of unconstrained bodies.
-fn weighted_residual(equations: &Equations<'_>, excerpt: &Excerpt, weights: &[f64]) -> Result<f64> {
-    let factor = stacked(equations, &summary(equations, excerpt)?, weights, true)?;
-    Ok(factor.at(equations.len(), equations.len()).abs())
+/// Computes the weighted sum of squared residuals of unconstrained bodies.
+fn weighted_squares(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<f64> {
+    let factor = stacked(equations, summary, weights, true)?;
+    Ok(factor.at(equations.len(), equations.len()).powi(2))
 }
 
-/// Returns the residuals of consistent bodies, or `None` if these or those of unconstrained bodies are not worthwhile.
-fn residual(
-    equations: &Equations<'_>,
-    excerpt: &Excerpt,
-    wanted: &Consistency<'_>,
-    is_worth: impl Fn(RelativeResiduals) -> bool,
-) -> Result<Option<RelativeResiduals>> {
-    let summary = summary(equations, excerpt)?;
-    let squares = LeastSquares::new(equations, &summary, Weighting::Weighted)?;
-    if !is_worth(RelativeResiduals::new(&validate(equations, &summary, squares.values.as_slice())?)) {
-        return Ok(None);
+/// Fit of consistent bodies to an interpretation.
+struct Comparison {
+    residuals: RelativeResiduals,
+    values: Vec<f64>,
+}
+
+impl Comparison {
+    /// Fits consistent bodies; returns `None` if their residuals or those of unconstrained bodies are not worthwhile.
+    fn new(
+        equations: &Equations<'_>,
+        excerpt: &Excerpt,
+        wanted: &Consistency<'_>,
+        is_worth: impl Fn(RelativeResiduals) -> bool,
+    ) -> Result<Option<Self>> {
+        let summary = summary(equations, excerpt)?;
+        let squares = LeastSquares::new(equations, &summary, Weighting::Weighted)?;
+        if !is_worth(RelativeResiduals::new(&validate(equations, &summary, squares.values.as_slice())?)) {
+            return Ok(None);
+        }
+        let fit = ConsistentFit::new(equations, &summary, &squares, wanted)?;
+        let residuals = RelativeResiduals::new(&validate(equations, &summary, &fit.values)?);
+        Ok(is_worth(residuals).then_some(Self { residuals, values: fit.values }))
     }
-    let fit = ConsistentFit::new(equations, &summary, &squares, wanted)?;
-    let residuals = RelativeResiduals::new(&validate(equations, &summary, &fit.values)?);
-    Ok(is_worth(residuals).then_some(residuals))
 }
