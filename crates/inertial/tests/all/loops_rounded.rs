@@ -409,3 +409,52 @@ fn equal_legs_of_rounded_sarrus_linkages_are_not_overlooked() {
         assert_eq!((found.rank, found.certificate.exact), (36, false), "{decimals}: {:?}", found.warnings);
     }
 }
+
+/// Regression test: planar linkages with four decimals whose frames are turned arbitrarily were refused, because their redundant
+/// constraints contradict each other by more than a fixed tolerance.
+#[test]
+fn planar_linkages_with_four_decimals_in_turned_frames_close() {
+    // Turns of the frames of the links. With exact numbers they change nothing.
+    let turns = [
+        vector![0.3, -1.1, 0.7],
+        vector![-0.9, 0.4, 1.6],
+        vector![1.2, 0.8, -0.5],
+        vector![0.1, 1.9, 0.6],
+        vector![-1.4, -0.2, 0.9],
+        vector![0.5, 0.6, -2.1],
+    ];
+    let turn = |body: &str| {
+        let sum: usize = body.bytes().map(usize::from).sum();
+        if body == "ground" { Rotation3::identity() } else { Rotation3::new(turns[sum % turns.len()]) }
+    };
+    let written = |x: f64, decimals: i32| (x * 10f64.powi(decimals)).round() / 10f64.powi(decimals);
+    let turned = |file: &Value, decimals: i32| {
+        let mut file = file.clone();
+        let numbers = |v: &Value| Vector3::from_fn(|i, _| v[i].as_f64().unwrap());
+        let rounded = |v: Vector3<f64>| json!(v.map(|x| written(x, decimals)).as_slice());
+        let origin = |at: &Value, from: &Rotation3<f64>, to: &Rotation3<f64>| {
+            let (roll, pitch, yaw) = (from.inverse() * to).euler_angles();
+            json!({ "xyz": rounded(from.inverse() * numbers(&at["xyz"])), "rpy": rounded(vector![roll, pitch, yaw]) })
+        };
+        for body in file["bodies"].as_array_mut().unwrap() {
+            let [from, to] = [&body["parent"], &body["name"]].map(|name| turn(name.as_str().unwrap()));
+            let joint = &mut body["joint"];
+            joint["origin"] = origin(&joint["origin"], &from, &to);
+            joint["axis"] = rounded(to.inverse() * numbers(&joint["axis"]));
+        }
+        for joint in file["loops"].as_array_mut().unwrap() {
+            // The axis is given in the predecessor's joint frame, which is not turned.
+            for side in ["predecessor", "successor"] {
+                let from = turn(joint[side]["body"].as_str().unwrap());
+                joint[side]["origin"] = origin(&joint[side]["origin"], &from, &Rotation3::identity());
+            }
+        }
+        file
+    };
+    for (name, joints, meant) in [("press", press(), 5), ("scissor lift", scissor_lift(2), 5)] {
+        let file = file(name, DOWN, &joints, 15);
+        assert_eq!(answer(&turned(&file, 15), None), (meant, true), "{name}");
+        let (rank, exact) = answer(&turned(&file, 4), None);
+        assert!(rank == meant || !exact, "{name}: certified rank {rank}");
+    }
+}

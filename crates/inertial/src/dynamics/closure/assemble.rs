@@ -7,7 +7,6 @@ use super::constraints::Constraints;
 use super::immobile::{Step, immobile, locked_bodies};
 use super::motions::{MotionKind, motions};
 use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
-use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::linalg::{self, Number, Rank, SplitMix, Svd};
 use crate::mechanism::{BodyKind, JointType};
 use crate::{Error, Place, Result};
@@ -70,7 +69,10 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
         let mut fits = None;
         for (i, c) in candidates.iter().enumerate() {
             let counts = marked.len() + c.rank.rank == mechanism.nv();
-            if fits.is_none() && counts && follows(&c.jacobian, &marked, c.rank.rank, RANK_TOLERANCE)? {
+            if fits.is_none()
+                && counts
+                && follows(&c.jacobian, &marked, c.rank.rank, constraints.tolerances.rank)?
+            {
                 fits = Some((i, marked.clone()));
             }
         }
@@ -242,7 +244,7 @@ fn neighbours(
         let mut q = start.q.clone();
         let intended = direction * (step / size);
         advance(constraints, &mut q, &intended);
-        if close(constraints, &mut q, fixed)? <= LARGEST_GAP {
+        if close(constraints, &mut q, fixed)? <= constraints.tolerances.gap {
             found.push(Neighbour { at: Candidate::new(constraints, q, true)?, intended });
         }
     }
@@ -269,19 +271,20 @@ fn assemble_near(constraints: &Constraints<'_>, q: &mut Vec<f64>, held: &[usize]
         if best.as_ref().is_none_or(|(least, _)| gap < *least) {
             best = Some((gap, at));
         }
-        if best.as_ref().is_some_and(|(least, _)| *least <= LARGEST_GAP) {
+        if best.as_ref().is_some_and(|(least, _)| *least <= constraints.tolerances.gap) {
             break;
         }
     }
     let (gap, at) = best.ok_or_else(no_candidate)?;
     *q = at;
-    if gap <= LARGEST_GAP {
+    if gap <= constraints.tolerances.gap {
         return Ok(());
     }
     let Some((widest, residual)) = constraints.widest(q) else { return Ok(()) };
     let alone = Constraints::new(constraints.mechanism, std::slice::from_ref(&widest.joint));
     let mut try_alone = constraints.mechanism.assembly().to_vec();
-    let closes_alone = constraints.loops.len() > 1 && close(&alone, &mut try_alone, &[])? <= LARGEST_GAP;
+    let closes_alone =
+        constraints.loops.len() > 1 && close(&alone, &mut try_alone, &[])? <= constraints.tolerances.gap;
     Err(Error::Closure {
         name: widest.joint.name.clone(),
         residual,
@@ -346,8 +349,8 @@ pub(super) fn choose(
     let singles = groups.iter().flat_map(|(_, g)| g.iter().map(|&k| vec![k]));
     let passes: [(f64, Vec<Vec<usize>>); 3] = [
         (GOOD_CHOICE, groups.iter().map(|(_, g)| g.clone()).collect()),
-        (RANK_TOLERANCE, groups.iter().map(|(_, g)| g.clone()).collect()),
-        (RANK_TOLERANCE, singles.collect()),
+        (constraints.tolerances.rank, groups.iter().map(|(_, g)| g.clone()).collect()),
+        (constraints.tolerances.rank, singles.collect()),
     ];
     let mobility = mechanism.nv() - rank;
     let mut chosen: Vec<usize> = Vec::with_capacity(mobility);

@@ -7,7 +7,7 @@ use super::constraints::Constraints;
 use super::motions::MotionKind;
 use super::newton::Candidate;
 use super::projection::{ChunkMemory, Projection};
-use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
+use super::tolerance::RANK_TOLERANCE;
 use crate::Result;
 use crate::dynamics::{InverseDynamics, Scratch, Workspace};
 use crate::linalg::{PivotedQr, Rank};
@@ -175,7 +175,8 @@ impl<'m> ClosedMechanism<'m> {
         };
         let residual = constraints.residual(&assembly.q, &mut vec![0.0; constraints.rows]);
         // The residual of slightly contradicting redundant constraints cannot be reduced further.
-        let gap = (1e3 * assembly.rank.dropped).max(10.0 * residual).clamp(EXACT_GAP, LARGEST_GAP);
+        let gap =
+            (1e3 * assembly.rank.dropped).max(10.0 * residual).clamp(EXACT_GAP, constraints.tolerances.gap);
         if gap > EXACT_GAP {
             warnings.push(format!(
                 "the loops close only approximately (residual {residual:.1e}, redundant constraints differ by {:.1e}): \

@@ -3,6 +3,7 @@
 use nalgebra::DMatrix;
 
 use super::loops::Loop;
+use super::tolerance::Tolerances;
 use crate::mechanism::{LoopJoint, Mechanism};
 
 /// Constraints of all loops of a mechanism. Rows are in rad, or m relative to the length of their loop.
@@ -15,6 +16,7 @@ pub(super) struct Constraints<'m> {
     pub scale: Vec<f64>,
     /// Whether each velocity coordinate belongs to a loop.
     pub on_loop: Vec<bool>,
+    pub tolerances: Tolerances,
 }
 
 impl<'m> Constraints<'m> {
@@ -37,7 +39,7 @@ impl<'m> Constraints<'m> {
             }
             loops.push(l);
         }
-        Self { mechanism, loops, rows, scale, on_loop }
+        Self { mechanism, loops, rows, scale, on_loop, tolerances: Tolerances::new(mechanism) }
     }
 
     /// Writes the residuals and returns their norm.

@@ -9,7 +9,6 @@ use nalgebra::DVector;
 use super::constraints::Constraints;
 use super::motions::tangents;
 use super::newton::Candidate;
-use super::tolerance::RANK_TOLERANCE;
 use crate::Result;
 use crate::mechanism::{BodyKind, Mechanism};
 
@@ -60,7 +59,7 @@ pub(super) fn immobile(
     if !out.is_empty() {
         let assembly = constraints.mechanism.assembly();
         let residual = constraints.residual(assembly, &mut vec![0.0; constraints.rows]);
-        let tolerance = if residual > ROUNDED { RANK_TOLERANCE } else { SINGULAR };
+        let tolerance = if residual > ROUNDED { constraints.tolerances.rank } else { SINGULAR };
         let at = Candidate::with_tolerance(constraints, start.q.clone(), start.moved, tolerance)?;
         let (free, is_restricted) = tangents(constraints, &at)?;
         out.retain(|&k| is_restricted || free.row(k).amax() < STILL);

@@ -15,7 +15,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::constraints::Constraints;
 use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
-use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
+use super::tolerance::RANK_TOLERANCE;
 use crate::Result;
 use crate::dynamics::{Workspace, body_velocities};
 use crate::linalg::{Echelon, Number, Pivot, Rank, SplitMix, Svd};
@@ -308,7 +308,7 @@ impl<'a, 'm> Branching<'a, 'm> {
     fn point(&self, direction: &DVector<f64>, distance: f64) -> Result<Option<(Vec<f64>, DVector<f64>)>> {
         let mut q = self.start.q.clone();
         advance(self.constraints, &mut q, &(direction * distance));
-        if close(self.constraints, &mut q, &[])? > LARGEST_GAP {
+        if close(self.constraints, &mut q, &[])? > self.constraints.tolerances.gap {
             return Ok(None);
         }
         let moved = displacement(self.constraints, &self.start.q, &q);

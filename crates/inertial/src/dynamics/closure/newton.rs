@@ -3,12 +3,11 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::constraints::Constraints;
-use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::linalg::{self, Rank, Svd};
 
 /// Step of the coordinates (rad, or loop lengths) in the test for singular configurations: large enough that a
-/// vanishing singular value rises well above [`RANK_TOLERANCE`], small enough to stay on the branch.
+/// vanishing singular value rises well above the tolerance of ranks, small enough to stay on the branch.
 pub(super) const PROBE: f64 = 0.05;
 
 /// Closed configuration with the Jacobian and rank of its constraints.
@@ -22,7 +21,7 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub fn new(constraints: &Constraints<'_>, q: Vec<f64>, moved: bool) -> Result<Self> {
-        Self::with_tolerance(constraints, q, moved, RANK_TOLERANCE)
+        Self::with_tolerance(constraints, q, moved, constraints.tolerances.rank)
     }
 
     /// Creates a candidate whose rank is decided with another tolerance.
@@ -80,7 +79,7 @@ pub(super) fn close(constraints: &Constraints<'_>, q: &mut Vec<f64>, fixed: &[us
             jacobian.column_mut(k).fill(0.0);
         }
         let svd = Svd::new(&jacobian)?;
-        let rank = if truncate { svd.rank(RANK_TOLERANCE).rank } else { svd.values.len() };
+        let rank = if truncate { svd.rank(constraints.tolerances.rank).rank } else { svd.values.len() };
         let mut better = false;
         for _ in 0..20 {
             let mut step = -svd.solve(&c, rank, (damping * size).sqrt());
@@ -108,7 +107,7 @@ pub(super) fn close(constraints: &Constraints<'_>, q: &mut Vec<f64>, fixed: &[us
             break;
         }
         if !better {
-            if truncate && size > LARGEST_GAP {
+            if truncate && size > constraints.tolerances.gap {
                 truncate = false;
                 damping = 1.0;
                 continue;

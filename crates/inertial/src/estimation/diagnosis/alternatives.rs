@@ -29,7 +29,7 @@ const FALL: f64 = 0.6;
 const FALL_OF_GRAVITY: f64 = 0.8;
 /// Largest growth of one of the two measures of the residual if the other one decreases.
 const GROWN: f64 = 1.05;
-/// Largest number of coordinates for which exchanged columns are tried.
+/// Largest number of joints whose columns are negated and exchanged: those with the largest relative residuals.
 const MOST: usize = 12;
 
 /// Alternative interpretation of a log.
@@ -112,16 +112,6 @@ pub(crate) fn better_interpretation(
 ) -> Result<Option<BetterInterpretation>> {
     let mechanism = equations.mechanism();
     let rows = equations.channels.len();
-    let interpretations = match tried {
-        Tried::All => interpretations(equations, &excerpt.keep),
-        Tried::Inconspicuous => {
-            let opposite = Some(-mechanism.gravity()).filter(|g| g.norm() > 0.0).map(Interpretation::Gravity);
-            opposite.into_iter().chain(turned_zeros(equations)).collect()
-        }
-    };
-    if equations.joint_forces().len() > MOST || interpretations.is_empty() {
-        return Ok(None);
-    }
     let few = excerpt.thinned((excerpt.len() / FEW_SAMPLES).max(1));
     let excerpt = excerpt.thinned((excerpt.len() / SAMPLES).max(1));
     // Use all standard terms, because the terms were selected with an interpretation that may be wrong.
@@ -130,6 +120,13 @@ pub(crate) fn better_interpretation(
     let Some(given) = Comparison::new(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
     let as_given = given.residuals;
     let screening = Screening::new(&plain, &few, &given.values)?;
+    let interpretations = match tried {
+        Tried::All => interpretations(equations, &excerpt.keep, &screening.fits),
+        Tried::Inconspicuous => {
+            let opposite = Some(-mechanism.gravity()).filter(|g| g.norm() > 0.0).map(Interpretation::Gravity);
+            opposite.into_iter().chain(turned_zeros(equations)).collect()
+        }
+    };
     let with_gravity_of = |interpretation| match interpretation {
         Interpretation::Gravity(gravity) => Some(mechanism.clone().with_gravity(gravity)),
         _ => None,
@@ -173,6 +170,8 @@ struct Screening<'a> {
     /// Weighted sums of squared residuals of the log as given, of unconstrained and of consistent bodies.
     unconstrained: f64,
     consistent: f64,
+    /// Squared relative residual of each force for consistent bodies.
+    fits: Vec<f64>,
 }
 
 impl<'a> Screening<'a> {
@@ -180,13 +179,14 @@ impl<'a> Screening<'a> {
     fn new(equations: &Equations<'_>, samples: &'a Excerpt, consistent: &[f64]) -> Result<Self> {
         let summary = summary(equations, samples)?;
         let weights = LeastSquares::new(equations, &summary, Weighting::Weighted)?.weights;
-        let channels = summary.factors.iter().zip(&equations.channels).zip(&weights);
-        let squares = channels.map(|((factor, channel), weight)| {
-            weight.powi(2) * factor.sums(|k| consistent[channel.unknowns[k]]).residual
-        });
-        let consistent = squares.sum();
+        let (mut squares, mut fits) = (0.0, Vec::with_capacity(weights.len()));
+        for ((factor, channel), weight) in summary.factors.iter().zip(&equations.channels).zip(&weights) {
+            let sums = factor.sums(|k| consistent[channel.unknowns[k]]);
+            squares += weight * weight * sums.residual;
+            fits.push(if sums.residual > 0.0 { sums.residual / sums.tau } else { 0.0 });
+        }
         let unconstrained = weighted_squares(equations, &summary, &weights)?;
-        Ok(Self { samples, weights, unconstrained, consistent })
+        Ok(Self { samples, weights, unconstrained, consistent: squares, fits })
     }
 
     /// Returns whether an interpretation may be much better than the log as given.
@@ -223,11 +223,14 @@ fn with_drives_of<'m>(
 }
 
 /// Returns all interpretations, the simplest first; those of positions for simple trees only. `keep` marks the forces that are used in
-/// each sample.
-fn interpretations(equations: &Equations<'_>, keep: &[bool]) -> Vec<Interpretation> {
+/// each sample, `fits` are their relative residuals.
+fn interpretations(equations: &Equations<'_>, keep: &[bool], fits: &[f64]) -> Vec<Interpretation> {
     let (gravity, rows) = (equations.mechanism().gravity(), equations.channels.len());
     let moves = equations.is_simple_tree();
-    let joints: Vec<usize> = equations.joint_forces().into_iter().map(|joint| joint.row).collect();
+    let mut joints: Vec<usize> = equations.joint_forces().into_iter().map(|joint| joint.row).collect();
+    joints.sort_by(|&i, &j| fits[j].total_cmp(&fits[i]));
+    joints.truncate(MOST);
+    joints.sort_unstable();
     let mut out = vec![Interpretation::NegatedTorque(None)];
     let size = gravity.norm();
     if size > 0.0 {
