@@ -369,7 +369,7 @@ pub fn summarize(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
 }
 
 /// Number of values of a log that are held at once: the forces of about ten thousand samples of an arm.
-const HELD: usize = 1 << 19;
+const MOST_VALUES: usize = 1 << 19;
 
 /// Part of a log that is held at once.
 pub struct Part {
@@ -385,7 +385,7 @@ pub fn parts(
     range: Range<usize>,
     filter: Option<&RowFilter>,
 ) -> impl Iterator<Item = Part> + use<> {
-    let size = (HELD / mechanism.nv().max(1)).next_multiple_of(Summary::PART);
+    let size = (MOST_VALUES / mechanism.nv().max(1)).next_multiple_of(Summary::PART);
     let reach = filter.map_or(0, RowFilter::half);
     range.clone().step_by(size).map(move |start| {
         let end = range.end.min(start + size);

@@ -90,6 +90,13 @@ pub enum Note {
     EffortNotHeld(Vec<String>),
     /// Joint terms that cannot be distinguished from the inertia of links.
     ActLikeLinks(Vec<String>),
+    /// Unknown whose expected standard error would grow by a factor if a design left out offsets of the torques, so that it includes them.
+    OffsetsIncluded {
+        /// Name of the unknown.
+        name: String,
+        /// Factor of the standard error.
+        factor: f64,
+    },
     /// Unknown whose expected standard error grows by a factor if the torques have offsets.
     OffsetsMatter {
         /// Name of the unknown.
@@ -173,6 +180,7 @@ impl Coded for Note {
             Self::HeldStill(_) => "held-still",
             Self::EffortNotHeld(_) => "effort-not-held",
             Self::ActLikeLinks(_) => "act-like-links",
+            Self::OffsetsIncluded { .. } => "offsets-included",
             Self::OffsetsMatter { .. } => "offsets-matter",
             Self::BaseHeld => "base-held",
             Self::Lag { .. } => "lag",
@@ -267,6 +275,12 @@ impl Note {
             Self::EffortNotHeld(names) => format!(
                 "the friction of {} in the model reaches the effort limit, which is therefore not enforced: check both",
                 names.join(", ")
+            ),
+            Self::OffsetsIncluded { name, factor } => format!(
+                "the design includes unknown offsets of the torques, as identifications estimate them: with a motion designed without \
+                 them, standard errors could be {} times as large ({name}); {} leaves them out",
+                significant(*factor, 2),
+                spell("offset=no")
             ),
             Self::OffsetsMatter { name, factor } => format!(
                 "with unknown offsets of the torques, which identifications estimate unless the data show that there are none, \

@@ -6,7 +6,7 @@ use anyhow::Result;
 use inertial::excitation::ModelAggregation;
 use inertial::identifiability::Measured;
 use inertial_app::Model;
-use inertial_app::choice::{Choice as _, Combinations, Friction, Goal, Shape};
+use inertial_app::choice::{Choice as _, Combinations, Friction, Goal, Offset, Shape};
 use inertial_app::design::{Format, Options, run as design};
 use inertial_app::disk::OutputFiles;
 use inertial_app::setting::Setting;
@@ -123,9 +123,11 @@ pub struct Args {
     /// exponent [default: the model's Coulomb friction or 1, 0.1, 2]
     #[arg(long, value_name = "F,V,D", value_parser = numbers::<3>, help_heading = UNKNOWNS, hide_short_help = true)]
     stribeck: Option<[f64; 3]>,
-    /// Include a constant torque offset of each joint in the unknowns
-    #[arg(long, help_heading = UNKNOWNS)]
-    offset: bool,
+    /// Constant torque offsets of the joints among the unknowns: if unknown ones would make standard errors more than five times as
+    /// large, for all joints (also --offset alone), or none
+    #[arg(long, value_name = "OFFSET", value_parser = choice::<Offset>(), help_heading = UNKNOWNS, num_args = 0..=1,
+          require_equals = true, default_value = defaults().offset.word(), default_missing_value = Offset::Yes.word())]
+    offset: Offset,
     /// Summary of earlier logs, as identify --summary-out writes it
     #[arg(long, value_name = "FILE", help_heading = UNKNOWNS, hide_short_help = true)]
     prior_summary: Vec<String>,

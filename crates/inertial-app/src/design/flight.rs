@@ -9,7 +9,7 @@ use inertial::mechanism::{Base, Mechanism};
 
 use super::subject::collisions;
 use super::{Options, Search};
-use crate::choice::{Combinations as Choice, Friction, Goal, Shape};
+use crate::choice::{Combinations as Choice, Friction, Goal, Offset, Shape};
 use crate::flight::rate_noise;
 use crate::setting::Setting;
 use crate::{Error, Located, Model, Result, ensure, ensure_option};
@@ -27,7 +27,7 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
     );
     let forces_only = [
         ("friction", own.friction != Friction::None),
-        ("offset", own.offset),
+        ("offset", own.offset == Offset::Yes),
         ("joints", own.joints.is_some()),
         ("prior-summary", !own.prior_summary.is_empty()),
         ("start", own.start.is_some()),

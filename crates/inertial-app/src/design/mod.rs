@@ -14,7 +14,7 @@ use inertial::mechanism::{Base, Mechanism};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{self, Combinations, Friction, Goal, Shape};
+use crate::choice::{self, Combinations, Friction, Goal, Offset, Shape};
 use crate::note::SearchEnd;
 use crate::progress::Unit;
 use crate::setting::Setting;
@@ -66,8 +66,11 @@ pub struct Options {
     pub friction: Friction,
     /// Stribeck friction (force above the Coulomb friction, speed, exponent) about which a design for Stribeck friction is linearized.
     pub stribeck: Option<[f64; 3]>,
-    /// Whether a constant offset of each joint's torque will be estimated.
-    pub offset: bool,
+    /// Constant offsets of the joints' torques that will be estimated; by default if unknown offsets would make standard errors
+    /// much larger.
+    #[serde(with = "choice::offset")]
+    #[schemars(with = "choice::Words<Offset>")]
+    pub offset: Offset,
     /// Summaries of earlier logs.
     pub prior_summary: Vec<String>,
     /// Acceleration limit of every joint (rad/s² or m/s²).
@@ -125,7 +128,7 @@ impl Default for Options {
             noise: Vec::new(),
             friction: Friction::None,
             stribeck: None,
-            offset: false,
+            offset: Offset::Auto,
             prior_summary: Vec::new(),
             acceleration: 10.0,
             velocity: 2.0,
@@ -195,34 +198,72 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let search = Search { context, total, limit: options.time_limit.or(usual) };
     // The number of steps until convergence is not known in advance.
     let work = context.work(Unit::Steps, total.unwrap_or(0) as u64);
-    let found = match options.measured {
+    let mut included = None;
+    let mut options = options.clone();
+    if options.offset == Offset::Auto {
+        options.offset = Offset::No;
+        // Errors of the options are reported by the search itself.
+        if let Ok(Some((name, factor))) = offsets_matter_at_first(&options, model, context) {
+            options.offset = Offset::Yes;
+            included = Some(Note::OffsetsIncluded { name, factor });
+        }
+    }
+    let motion = |options: &Options| match options.measured {
         Some(Measured::Momentum) => flight::design(options, model, &search),
         _ => forces(options, model, &search),
     };
+    let mut found = motion(&options);
+    if found.is_err() && included.take().is_some() {
+        // No motion tells the offsets from other unknowns.
+        options.offset = Offset::No;
+        found = motion(&options);
+    }
+    let options = &options;
     drop(work);
     let found = found.at(&model.label)?;
     let end = if found.converged { SearchEnd::Converged } else { search.end().unwrap_or(SearchEnd::Steps) };
     let offsets = offsets_matter(options, model, &found, context).at(&model.label)?;
     let mut outcome = Outcome::new(options, model, found, end);
-    outcome.warnings.0.extend(offsets);
+    outcome.warnings.0.extend(included);
+    outcome.warnings.0.extend(offsets.map(|(name, factor)| Note::OffsetsMatter { name, factor }));
     Ok(outcome)
 }
 
-/// Growth of a standard error due to unknown offsets from which it is noted.
+/// Growth of a standard error due to unknown offsets from which a design includes them.
 const OFFSETS_MATTER: f64 = 5.0;
 
-/// Returns a note if unknown offsets of the torques, which the design leaves out, would make an expected standard error much larger.
+/// Returns whether offsets can be unknowns of a design whose options leave them out.
+fn can_have_offsets(own: &Options, mechanism: &Mechanism) -> bool {
+    let has_offsets = own.offset == Offset::Yes || own.friction == Friction::Asymmetric;
+    !has_offsets && own.prior_summary.is_empty() && measured(own, mechanism) != Measured::Momentum
+}
+
+/// Compares designs with and without offsets at the first motion of the search.
+fn offsets_matter_at_first(
+    own: &Options,
+    model: &Model,
+    context: &Context<'_>,
+) -> Result<Option<(String, f64)>> {
+    if !can_have_offsets(own, &model.mechanism) {
+        return Ok(None);
+    }
+    let own = Options { iterations: Some(1), starts: 1, ..own.clone() };
+    let first = forces(&own, model, &Search { context, total: None, limit: None })?;
+    offsets_matter(&own, model, &first, context)
+}
+
+/// Returns the unknown whose expected standard error grows most, and the factor, if unknown offsets of the torques, which the design
+/// leaves out, would make it much larger.
 fn offsets_matter(
     own: &Options,
     model: &Model,
     found: &Design,
     context: &Context<'_>,
-) -> Result<Option<Note>> {
-    let has_offsets = own.offset || own.friction == Friction::Asymmetric;
-    if has_offsets || !own.prior_summary.is_empty() || measured(own, &model.mechanism) == Measured::Momentum {
+) -> Result<Option<(String, f64)>> {
+    if !can_have_offsets(own, &model.mechanism) {
         return Ok(None);
     }
-    let own = Options { offset: true, ..own.clone() };
+    let own = Options { offset: Offset::Yes, ..own.clone() };
     let plate = on_plate(&own, model)?;
     let with_offsets = subject(&own, model, plate.as_ref(), context)?;
     let after = certify(&with_offsets, &found.trajectory, own.rate)?;
@@ -232,7 +273,7 @@ fn offsets_matter(
         Some((&e.name, other.std_error / e.std_error)).filter(|(_, factor)| factor.is_finite())
     });
     let most = growth.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, factor)| *factor > OFFSETS_MATTER);
-    Ok(most.map(|(name, factor)| Note::OffsetsMatter { name: name.clone(), factor }))
+    Ok(most.map(|(name, factor)| (name.clone(), factor)))
 }
 
 /// Designs a motion that determines the parameters from measured forces.
@@ -367,7 +408,7 @@ impl Options {
         ensure_option!(self.harmonics.is_none_or(few), "harmonics", "expected 2 to 500");
         ensure_option!(self.intervals.is_none_or(few), "intervals", "expected 2 to 500");
         ensure_option!(
-            !(self.offset && self.friction == Friction::Asymmetric),
+            !(self.offset == Offset::Yes && self.friction == Friction::Asymmetric),
             "offset",
             "cannot be combined with asymmetric friction, which already contains an offset"
         );

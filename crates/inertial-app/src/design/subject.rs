@@ -127,7 +127,7 @@ fn joint_terms(own: &Options, model: &Model) -> JointTerms {
         // The terms that the data require are not known yet, so the usual friction is assumed.
         t.viscous = own.friction == Friction::Auto || own.friction.is_viscous();
         t.coulomb = own.friction == Friction::Auto || own.friction.is_coulomb();
-        t.offset = own.offset;
+        t.offset = own.offset == Offset::Yes;
         t.rotor_inertia = model.wants_rotors();
     })
 }
@@ -242,10 +242,9 @@ fn project_automatic(
     context: &Context<'_>,
 ) -> Result<Option<Summary>> {
     let friction = if own.friction == Friction::Auto { Friction::None } else { own.friction };
-    let offset = if own.offset { Offset::Yes } else { Offset::No };
     for coupling in [Coupling::Auto, Coupling::None] {
         for friction in [Friction::Auto, friction] {
-            for offset in [Offset::Auto, offset] {
+            for offset in [Offset::Auto, own.offset] {
                 let unknowns = Unknowns { friction, coupling, offset, ..Unknowns::default() };
                 let earlier = unknowns.equations(model, context)?;
                 if summary.check(&earlier).is_ok() {

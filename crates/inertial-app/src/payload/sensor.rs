@@ -18,7 +18,7 @@ const IMU: [&str; 9] =
     ["acc.x", "acc.y", "acc.z", "gyro.x", "gyro.y", "gyro.z", "alpha.x", "alpha.y", "alpha.z"];
 
 /// Motion (rad or m) up to which joints beyond the sensor are considered to be still.
-const HELD: f64 = 1e-3;
+const STILL: f64 = 1e-3;
 
 /// Noise bound of the default guaranteed intervals, in units of the rms residual.
 const NOISE_BOUND: f64 = 3.0;
@@ -325,9 +325,9 @@ fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> 
         for v in bodies[body].v_range() {
             let speeds = log.v.iter().skip(v).step_by(mechanism.nv().max(1));
             let path: f64 = speeds.map(|x| x.abs()).sum::<f64>() / log.rate_hz;
-            if path > HELD
+            if path > STILL
                 || (path == 0.0
-                    && change(log, mechanism.nq(), mechanism.joints()[bodies[body].joint].q_range()) > HELD)
+                    && change(log, mechanism.nq(), mechanism.joints()[bodies[body].joint].q_range()) > STILL)
             {
                 let name = &mechanism.joints()[bodies[body].joint].name;
                 bail!("the joint {name} moves parts of the load of the sensor on {link}: keep it still");

@@ -43,15 +43,25 @@ fn designs_come_with_a_certificate() {
     );
 }
 
-/// Identification estimates offsets, but designs do not consider them by default.
+/// Identification estimates offsets, so designs include them where they matter.
 #[test]
-fn offsets_that_make_a_design_poor_are_noted() {
-    let note = "with unknown offsets of the torques";
-    let has = |run: common::Run| run.json()["warnings"].to_string().contains(note);
+fn offsets_that_make_a_design_poor_are_included() {
+    let included = |found: &serde_json::Value| {
+        found["warnings"].to_string().contains("the design includes unknown offsets")
+    };
+    let error = |found: &serde_json::Value, of: &str| {
+        let all = found["base_parameters"].as_array().unwrap();
+        all.iter().find(|p| p["name"] == of).unwrap()["std_error"].as_f64().unwrap()
+    };
     // The mass of the vertical slide acts mainly through its constant weight, which an offset imitates.
-    assert!(has(design("builtin:scara", &["--json"])));
-    assert!(!has(design("builtin:scara", &["--offset", "--json"])));
-    assert!(!has(design("builtin:arm7", &["--json"])));
+    let default = design("builtin:scara", &["--json"]).json();
+    let with = design("builtin:scara", &["--offset", "--json"]).json();
+    let without = design("builtin:scara", &["--offset=no", "--json"]).json();
+    assert!(included(&default) && !included(&with) && !included(&without));
+    assert_eq!(error(&default, "link3.m"), error(&with, "link3.m"));
+    assert!(error(&with, "link3.m") > 10.0 * error(&without, "link3.m"));
+    assert!(without["warnings"].to_string().contains("with unknown offsets of the torques"));
+    assert!(!included(&design("builtin:arm7", &["--json"]).json()));
 }
 
 #[test]

@@ -80,8 +80,8 @@ fn errors_of_the_torques_of_a_floating_robot_are_named() {
     assert_eq!(clean["verdict"], "good", "{}", clean["reasons"]);
     let exchanged = log.identified(|_, _, row| row.swap(thigh, calf));
     assert!(has(&exchanged, "order", "FL_thigh_joint and FL_calf_joint"), "{}", exchanged["reasons"]);
-    let negated = log.identified(|_, _, row| row[calf] = -row[calf]);
-    assert!(has(&negated, "sign", "FL_calf_joint"), "{}", negated["reasons"]);
+    let negated = log.identified(|_, _, row| row[thigh] = -row[thigh]);
+    assert!(has(&negated, "sign", "FL_thigh_joint"), "{}", negated["reasons"]);
     let gained = log.identified(|_, _, row| row[thigh] *= 1.3);
     assert!(has(&gained, "gain", "FL_thigh_joint"), "{}", gained["reasons"]);
     let late = log.identified(|rows, k, row| row[thigh] = rows[k.saturating_sub(4)][thigh]);

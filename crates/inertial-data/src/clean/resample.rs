@@ -9,7 +9,7 @@ use crate::columns::layout::Layout;
 use crate::{Error, Result, count};
 
 /// Maximum number of rows that wait for the end of a gap in some column.
-const HELD: usize = 1 << 17;
+const MOST_WAITING: usize = 1 << 17;
 /// Largest number of gaps that count as pauses of the recording.
 const FEW_GAPS: usize = 10;
 /// Number of rows read from the spool at once.
@@ -263,7 +263,7 @@ impl<'l> Bridge<'l> {
             }
         }
         let longest = self.open.iter().flatten().map(|first| count - first).max().unwrap_or(0);
-        if longest > HELD {
+        if longest > MOST_WAITING {
             let c = self.open.iter().position(Option::is_some).unwrap_or(1);
             let message = format!(
                 "{longest} consecutive rows have missing values, after {} s: split the log there",

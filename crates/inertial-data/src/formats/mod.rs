@@ -9,6 +9,7 @@ pub(crate) mod kinds;
 pub(crate) mod lerobot;
 pub(crate) mod log_reader;
 pub(crate) mod open;
+mod panics;
 pub(crate) mod parquet;
 mod parquet_pages;
 pub(crate) mod read_ahead;

@@ -12,6 +12,7 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
 use crate::columns::name_lists;
+use crate::formats::panics::caught;
 use crate::formats::parquet_pages::column_reader;
 use crate::joint_names::JointNames;
 use crate::log::check_names;
@@ -79,14 +80,15 @@ impl ParquetReader {
             .try_clone()
             .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
         let pages = Arc::new(pages);
-        let reader = SerializedFileReader::new(file).map_err(|e| damaged(&name, &e))?;
+        let reader = guarded(|| SerializedFileReader::new(file)).map_err(|e| damaged(&name, &e))?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let (mut names, mut places, mut widths) = (Vec::new(), Vec::new(), Vec::new());
         let (mut listed, mut texts) = (Vec::new(), HashMap::new());
         for (k, column) in schema.columns().iter().enumerate() {
             let path = column.path().string();
             if is_list(column) {
-                let width = list_width(&reader, &pages, k).map_err(|e| damaged(&name, &e))?.min(LONGEST_LIST);
+                let width = guarded(|| list_width(&reader, &pages, k));
+                let width = width.map_err(|e| damaged(&name, &e))?.min(LONGEST_LIST);
                 let own = name_of_list(column);
                 names.extend((0..width).map(|i| format!("{own}_{i}")));
                 places.extend((0..width).map(|i| (k, i)));
@@ -95,7 +97,8 @@ impl ParquetReader {
                 let is_list = column.max_rep_level() == 1;
                 let own = if is_list { name_of_list(column) } else { path.clone() };
                 if column.physical_type() == Type::BYTE_ARRAY && name_lists::is_candidate(&own) {
-                    let first = first_texts(&reader, &pages, k).map_err(|e| damaged(&name, &e))?;
+                    let first = guarded(|| first_texts(&reader, &pages, k));
+                    let first = first.map_err(|e| damaged(&name, &e))?;
                     if is_list {
                         listed.extend(JointNames::new(own, first));
                     } else {
@@ -198,10 +201,9 @@ impl ParquetReader {
     fn read_records(&mut self, at: usize, wanted: usize) -> Result<usize> {
         self.definitions.clear();
         self.repetitions.clear();
-        let records = self
-            .numbers
-            .read(&mut self.open[at], wanted, &mut self.definitions, &mut self.repetitions)
-            .map_err(|e| damaged(&self.file, &e))?;
+        let Self { numbers, open, definitions, repetitions, .. } = self;
+        let records = guarded(|| numbers.read(&mut open[at], wanted, definitions, repetitions));
+        let records = records.map_err(|e| damaged(&self.file, &e))?;
         match records {
             0 => Err(Error::read(Place::file(&self.file), "the file is damaged: a column is too short")),
             records => Ok(records),
@@ -356,7 +358,8 @@ impl Reader for ParquetReader {
             }
             let group = self.reader.metadata().row_group(self.group);
             let open = |leaf: &Leaf| {
-                column_reader(&self.pages, group, leaf.column).map_err(|e| damaged(&self.file, &e))
+                let column = guarded(|| column_reader(&self.pages, group, leaf.column));
+                column.map_err(|e| damaged(&self.file, &e))
             };
             // Only a row group whose columns are all open is started.
             self.open = self.leaves.iter().map(open).collect::<Result<_>>()?;
@@ -408,6 +411,13 @@ fn seconds(descriptor: &ColumnDescriptor) -> f64 {
         (_, ConvertedType::TIMESTAMP_MICROS) => 1e-6,
         _ => 1.0,
     }
+}
+
+/// Calls the crate that reads the format, which panics on some damaged files.
+fn guarded<T>(
+    read: impl FnOnce() -> std::result::Result<T, ParquetError>,
+) -> std::result::Result<T, ParquetError> {
+    caught(read).unwrap_or_else(|| Err(ParquetError::General("its content is invalid".into())))
 }
 
 fn damaged(file: &str, error: &ParquetError) -> Error {

@@ -1,11 +1,10 @@
-//! Pages of a column of a Parquet file: decompressed if they are compressed with Zstandard, and checked for the assumptions of their
-//! decoder.
+//! Pages of a column of a Parquet file, decompressed if they are compressed with Zstandard.
 
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
-use ::parquet::basic::{Compression, Encoding};
+use ::parquet::basic::Compression;
 use ::parquet::column::page::{Page, PageMetadata, PageReader};
 use ::parquet::column::reader::{ColumnReader, get_column_reader};
 use ::parquet::errors::{ParquetError, Result};
@@ -23,32 +22,20 @@ pub fn column_reader(file: &Arc<File>, group: &RowGroupMetaData, column: usize) 
     let description = group.schema_descr().column(column);
     let rows = usize::try_from(group.num_rows())?;
     let stored = group.column(column);
-    // The crate panics if one of these is negative.
-    let start = stored.dictionary_page_offset().unwrap_or_else(|| stored.data_page_offset());
-    if start < 0 || stored.compressed_size() < 0 || stored.num_values() < 0 {
-        return Err(ParquetError::General("the place of a column is negative".into()));
+    if !matches!(stored.compression(), Compression::ZSTD(_)) {
+        let pages = SerializedPageReader::new(Arc::clone(file), stored, rows, None)?;
+        return Ok(get_column_reader(description, Box::new(pages)));
     }
-    let is_packed = matches!(stored.compression(), Compression::ZSTD(_));
-    let pages = if is_packed {
-        // The crate would decompress with a C library, so the column is declared as uncompressed.
-        let plain = stored.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
-        SerializedPageReader::new(Arc::clone(file), &plain, rows, None)?
-    } else {
-        SerializedPageReader::new(Arc::clone(file), stored, rows, None)?
-    };
-    let pages = CheckedPages { pages, is_packed, has_dictionary: false };
+    // The crate would decompress with a C library, so the column is declared as uncompressed.
+    let plain = stored.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
+    let pages = UnpackedPages(SerializedPageReader::new(Arc::clone(file), &plain, rows, None)?);
     Ok(get_column_reader(description, Box::new(pages)))
 }
 
-/// Pages, none of which refers to a dictionary before there is one, because the decoder would panic.
-struct CheckedPages {
-    pages: SerializedPageReader<File>,
-    /// Whether pages are compressed with Zstandard.
-    is_packed: bool,
-    has_dictionary: bool,
-}
+/// Pages that are compressed with Zstandard.
+struct UnpackedPages(SerializedPageReader<File>);
 
-impl Iterator for CheckedPages {
+impl Iterator for UnpackedPages {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -56,35 +43,21 @@ impl Iterator for CheckedPages {
     }
 }
 
-impl PageReader for CheckedPages {
+impl PageReader for UnpackedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let mut page = self.pages.get_next_page()?;
-        if self.is_packed {
-            page = page.map(unpacked).transpose()?;
-        }
-        match &page {
-            Some(Page::DictionaryPage { .. }) => self.has_dictionary = true,
-            Some(data)
-                if !self.has_dictionary
-                    && matches!(data.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) =>
-            {
-                return Err(ParquetError::General("a page refers to a dictionary that is missing".into()));
-            }
-            _ => {}
-        }
-        Ok(page)
+        self.0.get_next_page()?.map(unpacked).transpose()
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.pages.peek_next_page()
+        self.0.peek_next_page()
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
-        self.pages.skip_next_page()
+        self.0.skip_next_page()
     }
 
     fn at_record_boundary(&mut self) -> Result<bool> {
-        self.pages.at_record_boundary()
+        self.0.at_record_boundary()
     }
 }
 

@@ -280,6 +280,16 @@ fn topics_are_chosen() {
     assert!(error.ends_with(expected), "{error}");
 }
 
+/// Regression test: the crate that reads Parquet panics on these files, with a message on the terminal.
+#[test]
+fn damaged_parquet_files_are_refused_without_a_panic() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+    for name in ["small/parquet/long-number", "small/parquet/negative-place", "parquet/missing-dictionary"] {
+        let error = read(&seeds.join(format!("{name}.parquet")), &Source::default()).unwrap_err().to_string();
+        assert!(error.contains("damaged") && error.lines().count() == 1, "{name}: {error}");
+    }
+}
+
 #[test]
 fn truncated_and_damaged_files_are_named() {
     let folder = tempfile::tempdir().unwrap();

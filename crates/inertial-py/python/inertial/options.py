@@ -103,7 +103,7 @@ class DesignOptions(ModelOptions, total=False):
     noise: Settings
     friction: Literal["auto", "none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
     stribeck: Sequence[float]
-    offset: bool
+    offset: Union[bool, Literal["auto", "yes", "no"]]
     prior_summary: Any
     acceleration: float
     velocity: float

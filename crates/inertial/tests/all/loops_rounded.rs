@@ -410,11 +410,8 @@ fn equal_legs_of_rounded_sarrus_linkages_are_not_overlooked() {
     }
 }
 
-/// Regression test: planar linkages with four decimals whose frames are turned arbitrarily were refused, because their redundant
-/// constraints contradict each other by more than a fixed tolerance.
-#[test]
-fn planar_linkages_with_four_decimals_in_turned_frames_close() {
-    // Turns of the frames of the links. With exact numbers they change nothing.
+/// Turns the frames of the links of a file arbitrarily, which changes nothing in exact numbers, and rounds it.
+fn turned(file: &Value, decimals: i32) -> Value {
     let turns = [
         vector![0.3, -1.1, 0.7],
         vector![-0.9, 0.4, 1.6],
@@ -427,34 +424,49 @@ fn planar_linkages_with_four_decimals_in_turned_frames_close() {
         let sum: usize = body.bytes().map(usize::from).sum();
         if body == "ground" { Rotation3::identity() } else { Rotation3::new(turns[sum % turns.len()]) }
     };
-    let written = |x: f64, decimals: i32| (x * 10f64.powi(decimals)).round() / 10f64.powi(decimals);
-    let turned = |file: &Value, decimals: i32| {
-        let mut file = file.clone();
-        let numbers = |v: &Value| Vector3::from_fn(|i, _| v[i].as_f64().unwrap());
-        let rounded = |v: Vector3<f64>| json!(v.map(|x| written(x, decimals)).as_slice());
-        let origin = |at: &Value, from: &Rotation3<f64>, to: &Rotation3<f64>| {
-            let (roll, pitch, yaw) = (from.inverse() * to).euler_angles();
-            json!({ "xyz": rounded(from.inverse() * numbers(&at["xyz"])), "rpy": rounded(vector![roll, pitch, yaw]) })
-        };
-        for body in file["bodies"].as_array_mut().unwrap() {
-            let [from, to] = [&body["parent"], &body["name"]].map(|name| turn(name.as_str().unwrap()));
-            let joint = &mut body["joint"];
-            joint["origin"] = origin(&joint["origin"], &from, &to);
-            joint["axis"] = rounded(to.inverse() * numbers(&joint["axis"]));
-        }
-        for joint in file["loops"].as_array_mut().unwrap() {
-            // The axis is given in the predecessor's joint frame, which is not turned.
-            for side in ["predecessor", "successor"] {
-                let from = turn(joint[side]["body"].as_str().unwrap());
-                joint[side]["origin"] = origin(&joint[side]["origin"], &from, &Rotation3::identity());
-            }
-        }
-        file
+    let numbers = |v: &Value| Vector3::from_fn(|i, _| v[i].as_f64().unwrap());
+    let origin = |at: &Value, from: &Rotation3<f64>, to: &Rotation3<f64>| {
+        let (roll, pitch, yaw) = (from.inverse() * to).euler_angles();
+        json!({
+            "xyz": rounded(&(from.inverse() * numbers(&at["xyz"])), decimals),
+            "rpy": rounded(&vector![roll, pitch, yaw], decimals),
+        })
     };
-    for (name, joints, meant) in [("press", press(), 5), ("scissor lift", scissor_lift(2), 5)] {
+    let mut file = file.clone();
+    for body in file["bodies"].as_array_mut().unwrap() {
+        let [from, to] = [&body["parent"], &body["name"]].map(|name| turn(name.as_str().unwrap()));
+        let joint = &mut body["joint"];
+        joint["origin"] = origin(&joint["origin"], &from, &to);
+        joint["axis"] = json!(rounded(&(to.inverse() * numbers(&joint["axis"])), decimals));
+    }
+    for joint in file["loops"].as_array_mut().unwrap() {
+        // The axis is given in the predecessor's joint frame, which is not turned.
+        for side in ["predecessor", "successor"] {
+            let from = turn(joint[side]["body"].as_str().unwrap());
+            joint[side]["origin"] = origin(&joint[side]["origin"], &from, &Rotation3::identity());
+        }
+    }
+    file
+}
+
+/// Regression test: planar linkages with four decimals whose frames are turned were refused, because their redundant constraints
+/// contradict each other by more than a fixed tolerance.
+#[test]
+fn planar_linkages_with_four_decimals_in_turned_frames_close() {
+    let linkages = [
+        ("press", press(), 5),
+        ("inversor", inversor(), 14),
+        ("scissor lift", scissor_lift(1), 5),
+        ("scissor lift", scissor_lift(2), 5),
+    ];
+    let mut certified = 0;
+    for (name, joints, meant) in linkages {
         let file = file(name, DOWN, &joints, 15);
         assert_eq!(answer(&turned(&file, 15), None), (meant, true), "{name}");
         let (rank, exact) = answer(&turned(&file, 4), None);
         assert!(rank == meant || !exact, "{name}: certified rank {rank}");
+        certified += usize::from(exact);
     }
+    // Some of these files do not tell intended relations from others.
+    assert!(certified >= 2, "{certified}");
 }

@@ -34,7 +34,7 @@ const LOOKED_AT: usize = 1000;
 /// Maximum number of messages examined until every topic has one, and to find all joints: their publishers may start late.
 const MOST_LOOKED_AT: usize = 100_000;
 /// Maximum size (bytes) of the messages held during this examination.
-const HELD: usize = 64 << 20;
+const LARGEST_EXAMINED: usize = 64 << 20;
 /// Number of rows returned at once.
 const BLOCK: usize = 8192;
 
@@ -144,7 +144,7 @@ impl<'a> BagReader<'a> {
         let missing = |first: &[Message]| {
             requested.iter().find(|topic| !first.iter().any(|message| message.topic.name == **topic)).cloned()
         };
-        while held < HELD && first.len() < MOST_LOOKED_AT {
+        while held < LARGEST_EXAMINED && first.len() < MOST_LOOKED_AT {
             // Topics may start late; whether all have started is checked once per block of messages.
             if first.len() >= LOOKED_AT && first.len().is_multiple_of(LOOKED_AT) {
                 let has_message = |topic: &str| first.iter().any(|message| message.topic.name == topic);
@@ -297,7 +297,7 @@ impl Reader for BagReader<'_> {
             format!(
                 "topic {}: joints that first appear after {MOST_LOOKED_AT} messages or {} MB are not read: {}",
                 channel.topic,
-                HELD >> 20,
+                LARGEST_EXAMINED >> 20,
                 joints.join(" ")
             )
         })

@@ -117,7 +117,7 @@ pub(crate) fn better_interpretation(
     // Use all standard terms, because the terms were selected with an interpretation that may be wrong.
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
     let plain = with_drives_of(equations, mechanism, terms)?;
-    let Some(given) = Comparison::new(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
+    let Some(given) = InterpretationFit::new(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
     let as_given = given.residuals;
     let screening = Screening::new(&plain, &few, &given.values)?;
     let interpretations = match tried {
@@ -153,8 +153,9 @@ pub(crate) fn better_interpretation(
         let turned = with_gravity_of(interpretation);
         let own = turned.as_ref().map(|other| with_drives_of(equations, other, terms)).transpose()?;
         let own = own.as_ref().unwrap_or(&plain);
-        let fit = Comparison::new(own, &interpreted(&excerpt, rows, interpretation), wanted, is_worth)?;
-        if let Some(Comparison { residuals, .. }) = fit {
+        let fit =
+            InterpretationFit::new(own, &interpreted(&excerpt, rows, interpretation), wanted, is_worth)?;
+        if let Some(InterpretationFit { residuals, .. }) = fit {
             most = ratio(residuals);
             best = Some(BetterInterpretation { interpretation, residuals, as_given });
         }
@@ -325,12 +326,12 @@ fn weighted_squares(equations: &Equations<'_>, summary: &Summary, weights: &[f64
 }
 
 /// Fit of consistent bodies to an interpretation.
-struct Comparison {
+struct InterpretationFit {
     residuals: RelativeResiduals,
     values: Vec<f64>,
 }
 
-impl Comparison {
+impl InterpretationFit {
     /// Fits consistent bodies; returns `None` if their residuals or those of unconstrained bodies are not worthwhile.
     fn new(
         equations: &Equations<'_>,

@@ -26,7 +26,7 @@ const STEP: f64 = 1e-4;
 const INDEPENDENT: f64 = 1e-6;
 
 /// Range of a joint relative to the widest, below which no spring is searched for: the position controller of a held joint acts like one.
-const HELD: f64 = 0.03;
+const SMALL_RANGE: f64 = 0.03;
 
 /// Ratio to which another lag must reduce the relative squared residual.
 const FALL: f64 = 0.7;
@@ -77,7 +77,7 @@ fn candidates_of_torques(
             push(DeviationKind::JointLag, &|k| late[k]);
         }
         push(DeviationKind::Gain, &|k| predicted[k]);
-        if range >= HELD * widest {
+        if range >= SMALL_RANGE * widest {
             // The unknowns contain no offset if the data need none: the column is that of the position about its mean.
             let mean = positions(position).sum::<f64>() / excerpt.count.max(1) as f64;
             push(DeviationKind::Spring, &|k| excerpt.q[k / rows * nq + position] - mean);

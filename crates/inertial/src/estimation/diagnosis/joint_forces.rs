@@ -1,6 +1,7 @@
 //! Forces of joints whose positions are angles or distances, which a diagnosis tests one by one.
 
 use crate::estimation::equations::Equations;
+use crate::mechanism::Joint;
 
 /// Measured force of a joint coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ impl Equations<'_> {
         let joints = self.mechanism().joints();
         let force = |row: usize| {
             let coordinate = self.tree_coordinate(row);
-            let own = |j: &&crate::mechanism::Joint| j.follows.is_none() && j.v_range().contains(&coordinate);
+            let own = |j: &&Joint| j.follows.is_none() && j.v_range().contains(&coordinate);
             let joint = joints.iter().find(own)?;
             let is_simple = joint.q_range().len() == joint.v_range().len();
             is_simple.then(|| JointForce { row, position: joint.q + coordinate - joint.v })
