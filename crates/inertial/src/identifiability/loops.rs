@@ -16,7 +16,7 @@ use super::family_bound::{Bound, bounds};
 use super::lifting::Start;
 use super::probe::{ProbeInputs, shared_points};
 use super::related_geometry::{RELATED, RelatedGeometry, VIEWS_SEED};
-use super::rounding::{DOUBLES, Resolution, Rounding, resolution};
+use super::rounding::{DOUBLES, Rounding, resolution};
 use super::warning::Warning;
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{Number, SplitMix, Wide};
@@ -73,9 +73,6 @@ const LARGEST_ENTRY: f64 = 1e6;
 /// Number of orders in time for which points shared by two bodies are followed. Except in singular configurations the
 /// first few orders are sufficient.
 const ORDERS_OF_POINTS: usize = 6;
-
-/// Smallest tolerance, in units of the last decimal of angles, that all intended relations satisfy.
-const ALL_INTENDED: f64 = 5.0;
 
 /// Mechanism with loops, prepared for analysis.
 #[derive(Debug)]
@@ -163,20 +160,6 @@ impl<'m> Loops<'m> {
         least: Option<usize>,
     ) -> Result<Bound, &'static str> {
         bounds(&self.closed, &self.assembly, problem, relations, least)
-    }
-
-    /// Returns whether relations that hold to a wide tolerance may change the rank. They do not if mechanisms with all of them have the
-    /// same rank: the intended mechanism has some of them, so its rank lies between. The tolerance must exceed the rounding errors
-    /// of directions, so that no intended relation is missing.
-    fn matter<const N: usize>(
-        &self,
-        problem: &RankProblem<'_>,
-        (wider, tolerance): (&Relations<N>, f64),
-        resolution: Resolution,
-        rank: usize,
-    ) -> bool {
-        tolerance < ALL_INTENDED * resolution.angle
-            || !self.bounds(problem, wider, Some(0)).is_ok_and(|bound| bound.rank == rank)
     }
 
     /// Samples the mechanism after restoring the relations and the closure lost by rounding.
@@ -269,14 +252,14 @@ impl<'m> Loops<'m> {
         }
         let blur = limits.blur();
         let is_changed = limits.is_coarse() || repaired.is_some();
-        // Relations that may be intended although they hold only to a wider tolerance.
         let blurred = (is_changed || current.moved > 0.0).then(|| current.relations_to(blur));
         let loose =
             is_changed && blurred.as_ref().is_some_and(|b| b.equal_links() > current.relations.equal_links());
         // One symmetry of a loop is restored.
-        let more_symmetric = blurred.as_ref().filter(|b| b.symmetries() > current.relations.symmetries());
-        let beyond = limits.beyond(self.snap).map(|t| (current.relations_to(t), t));
-        let beyond = beyond.filter(|(b, _)| b.count() > current.relations.count());
+        let more_symmetric = blurred.is_some_and(|b| b.symmetries() > current.relations.symmetries());
+        let beyond = limits
+            .beyond(self.snap)
+            .is_some_and(|t| current.relations_to(t).count() > current.relations.count());
         let RelatedGeometry { site, views, relations, open, moved, .. } = current;
         let mut bound = self.bounds(problem, &relations, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
@@ -323,10 +306,7 @@ impl<'m> Loops<'m> {
         unresolved |= left && found.rank.kept < FAINT * blur;
         // A file with closed loops is used as written unless mechanisms with more relations have a lower rank.
         let differs = |rank: usize| rank < found.rank.rank || limits.is_coarse() && rank > found.rank.rank;
-        let wider =
-            beyond.as_ref().map(|(b, t)| (b, *t)).into_iter().chain(more_symmetric.map(|b| (b, blur)));
-        let rank = found.rank.rank;
-        unresolved |= wider.into_iter().any(|wider| self.matter(problem, wider, resolution, rank));
+        unresolved |= beyond || more_symmetric;
         // Rounding can lock loops with redundant constraints.
         unresolved |= limits.is_coarse() && !self.closed.locked().is_empty();
         unresolved |= alternative_ranks.iter().any(|rank| rank.is_none_or(differs));

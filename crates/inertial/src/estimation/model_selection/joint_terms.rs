@@ -21,6 +21,9 @@ const MOST_STRIBECK: usize = 12;
 /// Evidence of negative friction that makes a result doubtful: five standard errors. Clean logs of four arms show at most 8.
 const NEGATIVE_FRICTION: f64 = 25.0;
 
+/// Relative residual of a joint from which less evidence is sufficient.
+const UNEXPLAINED: f64 = 0.5;
+
 /// Expected share of rotors among the joints that the data decide, up to which the rotors of the other joints are dropped. Without
 /// information in the data, it is about one half.
 const ROTORS: f64 = 1.0 / 3.0;
@@ -65,10 +68,14 @@ impl<'m> Chosen<'m> {
             result.warnings.push(Warning::NegativeTerms { terms: contradicted });
         }
         let is_friction = |c: &TermChoice| [Term::Coulomb, Term::Viscous].iter().any(|t| t.name() == c.term);
+        let is_unexplained =
+            |c: &TermChoice| result.fit.iter().any(|r| r.joint == c.joint && r.relative_rms > UNEXPLAINED);
+        let is_doubtful =
+            |c: &TermChoice| c.evidence >= NEGATIVE_FRICTION || c.evidence >= c.needed && is_unexplained(c);
         let mut joints: Vec<&str> = self
             .terms
             .iter()
-            .filter(|c| c.contradicted && is_friction(c) && c.evidence >= NEGATIVE_FRICTION)
+            .filter(|c| c.contradicted && is_friction(c) && is_doubtful(c))
             .map(|c| c.joint.as_str())
             .collect();
         joints.dedup();
