@@ -13,7 +13,7 @@ use ::parquet::schema::types::ColumnDescriptor;
 
 use crate::columns::name_lists;
 use crate::formats::panics::caught;
-use crate::formats::parquet_pages::column_reader;
+use crate::formats::parquet_pages::{PageFile, column_reader};
 use crate::joint_names::JointNames;
 use crate::log::check_names;
 use crate::reader::{LogRows, Reader};
@@ -29,7 +29,7 @@ pub struct ParquetReader {
     file: String,
     reader: SerializedFileReader<File>,
     /// Second handle of the file, for the pages of columns.
-    pages: Arc<File>,
+    pages: Arc<PageFile>,
     names: Vec<String>,
     /// Names of joints in the first record.
     listed: Vec<JointNames>,
@@ -79,7 +79,7 @@ impl ParquetReader {
         let pages = file
             .try_clone()
             .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
-        let pages = Arc::new(pages);
+        let pages = Arc::new(PageFile(pages));
         let reader = guarded(|| SerializedFileReader::new(file)).map_err(|e| damaged(&name, &e))?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let (mut names, mut places, mut widths) = (Vec::new(), Vec::new(), Vec::new());
@@ -290,7 +290,7 @@ fn name_of_list(descriptor: &ColumnDescriptor) -> String {
 /// Returns the texts of the first record of a column.
 fn first_texts(
     reader: &SerializedFileReader<File>,
-    pages: &Arc<File>,
+    pages: &Arc<PageFile>,
     column: usize,
 ) -> std::result::Result<Vec<String>, ParquetError> {
     if reader.num_row_groups() == 0 {
@@ -308,7 +308,7 @@ fn first_texts(
 /// Returns the number of values in the first list of a column.
 fn list_width(
     reader: &SerializedFileReader<File>,
-    pages: &Arc<File>,
+    pages: &Arc<PageFile>,
     column: usize,
 ) -> std::result::Result<usize, ParquetError> {
     if reader.num_row_groups() == 0 {
