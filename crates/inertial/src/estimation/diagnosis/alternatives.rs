@@ -224,7 +224,7 @@ fn with_drives_of<'m>(
 }
 
 /// Returns all interpretations, the simplest first; those of positions for simple trees only. `keep` marks the forces that are used in
-/// each sample, `fits` are their relative residuals.
+/// each sample, `fits` are their squared relative residuals.
 fn interpretations(equations: &Equations<'_>, keep: &[bool], fits: &[f64]) -> Vec<Interpretation> {
     let (gravity, rows) = (equations.mechanism().gravity(), equations.channels.len());
     let moves = equations.is_simple_tree();
